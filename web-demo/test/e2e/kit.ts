@@ -254,6 +254,12 @@ export async function unlock({ page }: Tab, passphrase = PASSPHRASE): Promise<vo
   }, passphrase);
 }
 
+/** Locks the page, and waits until it has been loaded anew: who looks at it before may lose what they look at, and Chromium
+ * never ends a context in which a page is being loaded. */
+export async function lock(page: Page): Promise<void> {
+  await Promise.all([page.waitForEvent("load"), page.locator("button.lock").click()]);
+}
+
 /** Backs a folder up through the directory input. */
 export async function backUp(tab: Tab, folder: string, label = "photos", excludes: string[] = [], device?: string) {
   await tab.page.setInputFiles("#folder", folder);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, product } from "./kit";
+import { Machine, PASSPHRASE, launch, lock, product } from "./kit";
 
 let browser: Browser;
 let web: string;
@@ -47,13 +47,6 @@ const newest = async (page: Page, says: RegExp) => {
   await go(page, "restore");
   await page.locator("[data-row='0']", { hasText: says }).waitFor();
 };
-
-/** Locks by hand, and waits until the page was loaded anew. */
-async function lock(page: Page): Promise<void> {
-  await page.evaluate(() => Object.assign(window, { isOld: true }));
-  await page.locator("button.lock").click();
-  await expect.poll(() => page.evaluate(() => !("isOld" in window)).catch(() => false)).toBe(true);
-}
 
 test("a German browser reads German, until English is chosen in the settings; then all of it is English until the browser's is chosen again", async () => {
   const folder = machine.path("Bilder");

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { watch } from "../memory.mjs";
 import { paper } from "../app/harness/paper";
 import { FRAMES, film } from "./film";
-import { Machine, PASSPHRASE, launch, product } from "./kit";
+import { Machine, PASSPHRASE, launch, lock, product } from "./kit";
 
 let web: string;
 let browser: Browser;
@@ -250,7 +250,7 @@ test("a gallery of two hundred pictures shows those in view, is gone through wit
   await page.getByRole("dialog").getByRole("heading", { name: "IMG_1199.jpg" }).waitFor();
   await close();
   // The browser remembers how one looks at folders.
-  await page.getByRole("button", { name: "Lock", exact: true }).click();
+  await lock(page);
   await page.getByText("The keys are gone from this page").waitFor();
   expect(await page.evaluate(() => document.documentElement.outerHTML)).not.toContain("IMG_");
   await page.locator("#secret").fill(PASSPHRASE);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, listing, product } from "./kit";
+import { Machine, PASSPHRASE, launch, listing, lock, product } from "./kit";
 
 let browser: Browser;
 let web: string;
@@ -98,11 +98,8 @@ test("a second tab says that only one can back up, and what to do, until the fir
   // The next one is the second then.
   const third = await open();
   await third.getByText("Copal is open in another tab").waitFor();
-  // To lock loads the page anew, and Chromium never ends a context in which a page is being loaded.
-  const loaded = second.waitForEvent("load");
-  await second.getByRole("button", { name: "Lock", exact: true }).click();
+  await lock(second);
   await third.getByText("Copal is open in another tab").waitFor({ state: "hidden" });
-  await loaded;
 });
 
 test("a device whose browser does not promise to keep its keys is warned of it once, and reads it in the settings", async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { Machine, PASSPHRASE, generate, launch, listing, product } from "./kit";
+import { Machine, PASSPHRASE, generate, launch, listing, lock, product } from "./kit";
 
 declare global {
   interface Window {
@@ -328,7 +328,7 @@ test("the link of a full device asks for the passphrase too, and opens what keep
   const clients = JSON.parse(machine.copal(["client", "list", "--json"])) as { name: string; role: string; joined: boolean }[];
   expect(clients.filter(({ joined }) => joined).map(({ name, role }) => `${name} ${role}`)).toContain("phone full");
 
-  await Promise.all([stranger.waitForEvent("load"), stranger.getByRole("button", { name: "Lock", exact: true }).click()]);
+  await lock(stranger);
   await unlock(stranger);
   await stranger.getByRole("link", { name: "Restore" }).click();
   await stranger.getByRole("row").filter({ hasText: "Desk" }).waitFor();
