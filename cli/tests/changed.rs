@@ -24,7 +24,7 @@ fn listed(names: &[&str]) -> Vec<PathBuf> {
 }
 
 /// What differs between a snapshot and the source as a whole walk saves it.
-fn differs(machine: &Machine, snapshot: &str) -> String {
+pub(crate) fn differs(machine: &Machine, snapshot: &str) -> String {
     let whole = machine.backup(&["--label", "whole", "--force"]);
     let place = |id: &str| format!("{id}:{}", machine.path("source").display());
     machine.ok(&["diff", &place(snapshot), &place(&whole)])
@@ -32,28 +32,34 @@ fn differs(machine: &Machine, snapshot: &str) -> String {
 
 /// A machine with some directories of files, of which a backup with a list was made.
 fn begun() -> Machine {
+    let machine = folders();
+    assert_eq!(saved(&machine, &[], &[])["narrowed"], false);
+    machine
+}
+
+/// A machine with some directories of files.
+pub(crate) fn folders() -> Machine {
     let machine = Machine::new();
     for directory in 0..12 {
         for file in 0..20 {
             machine.write(&format!("d{directory}/e{}/f{file}", file % 3), format!("{directory} {file}"));
         }
     }
-    assert_eq!(saved(&machine, &[], &[])["narrowed"], false);
     machine
 }
 
 /// Numbers that come again for the same seed.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, most: usize) -> usize {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % most
     }
 }
 
 /// Does something to the source; gives the paths that a watcher would have told of, each entry's own and no more.
-fn change(machine: &Machine, numbers: &mut Numbers) -> Vec<PathBuf> {
+pub(crate) fn change(machine: &Machine, numbers: &mut Numbers) -> Vec<PathBuf> {
     let directory = PathBuf::from(format!("d{}", numbers.below(12)));
     let inner = directory.join(format!("e{}", numbers.below(3)));
     let file = inner.join(format!("f{}", numbers.below(20)));

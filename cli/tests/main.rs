@@ -40,3 +40,4 @@ mod told;
 mod transcripts;
 mod translated;
 mod upkeep;
+mod watched;

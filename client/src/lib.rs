@@ -98,6 +98,7 @@ mod chain;
 pub mod history;
 
 // the acts
+pub mod watch;
 pub mod changed;
 pub mod backup;
 pub mod restic;

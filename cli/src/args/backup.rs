@@ -161,6 +161,9 @@ pub struct Changes {
     /// Like --changed-from, each path ended by a zero byte.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force", "as_path"])]
     pub changed_from0: Vec<PathBuf>,
+    /// Look only at what a running "copal watch" of the same paths has noted, and take all else from the last snapshot.
+    #[arg(long, conflicts_with_all = ["list", "stdin", "stdin_from_command", "force", "as_path"])]
+    pub watched: bool,
     /// The snapshot that the list of changes follows; if it is not the last one, everything is looked at.
     #[arg(long, value_name = "ID", requires = "list", value_parser = values::digits)]
     pub changed_since: Option<String>,

@@ -28,6 +28,7 @@ pub mod schedule;
 pub mod serve;
 pub mod spec;
 pub mod values;
+pub mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -180,6 +181,10 @@ pub enum Command {
     /// DIR shows snapshots/latest, and each snapshot in by-id, by-host and by-time; new ones appear by themselves. --webdav
     /// serves the same to programs of this machine over HTTP.
     Mount(mount::Mount),
+    /// Note what changes in files and directories, for "backup --watched" of the same paths.
+    ///
+    /// Runs until it is ended. Needs no repository.
+    Watch(watch::Watch),
     /// Verify the repository.
     ///
     /// Always reads roots, index and tables, and looks at every pack's presence and size. Exits with 4 if it finds damage, and

@@ -2,18 +2,35 @@
 
 use std::path::PathBuf;
 
-use copal_client::backup::Options;
+use copal_client::backup::{Options, Outcome};
 use copal_client::changed::Narrowing;
 use copal_client::repository::{Access, LocalClient};
+use copal_client::watch::{Asked, Unwatched, ask, handover_of};
 use copal_format::exclusions::Exclusions;
 
 use super::context::Context;
-use super::sources::read_list;
+use super::sources::{Sources, read_list};
 use crate::args::backup::Backup;
 use crate::report::Failure;
 
-/// The paths in the lists; none if no list is given.
-pub(super) fn listed(options: &Backup) -> Result<Option<Vec<PathBuf>>, Failure> {
+/// A list, or why there is none.
+pub(super) struct Listed {
+    list: Vec<PathBuf>,
+    since: Option<String>,
+    pub(super) doubt: Option<Unwatched>,
+    asked: Option<Asked>,
+}
+
+/// What the lists or the watcher say; none if neither is named. Has to be known before anything is looked at.
+pub(super) fn listed(context: &Context<'_>, options: &Backup, sources: &Sources) -> Result<Option<Listed>, Failure> {
+    if options.changes.watched {
+        let host = options.naming.host.clone().unwrap_or_else(|| context.this_host());
+        let who = format!("{:?} {host:?} {:?}", context.address()?, options.naming.label);
+        let (told, asked) = ask(&handover_of(&context.places()?, &sources.places()), &who);
+        let doubt = told.as_ref().err().copied();
+        let (since, list) = told.ok().unzip();
+        return Ok(Some(Listed { list: list.unwrap_or_default(), since, doubt, asked: Some(asked) }));
+    }
     let (changes, names) = (&options.changes, &options.names);
     let all = [&names.files_from, &names.files_from0, &changes.changed_from, &changes.changed_from0];
     // The second would be empty: as if nothing had changed.
@@ -26,7 +43,17 @@ pub(super) fn listed(options: &Backup) -> Result<Option<Vec<PathBuf>>, Failure> 
     if changes.changed_from.is_empty() && changes.changed_from0.is_empty() {
         return Ok(None);
     }
-    Ok(Some([lists(&changes.changed_from, b'\n')?, lists(&changes.changed_from0, b'\0')?].concat()))
+    let list = [lists(&changes.changed_from, b'\n')?, lists(&changes.changed_from0, b'\0')?].concat();
+    Ok(Some(Listed { list, since: changes.changed_since.clone(), doubt: None, asked: None }))
+}
+
+impl Listed {
+    /// Tells the watcher which snapshot has what it has listed.
+    pub(super) fn saved(self, outcome: &Outcome) {
+        if let (Some(asked), Some(snapshot)) = (self.asked, outcome.snapshot.or(outcome.parent)) {
+            asked.confirm(snapshot);
+        }
+    }
 }
 
 /// What a list narrows.
@@ -43,12 +70,13 @@ impl Narrowed<'_> {
         context: &Context<'_>,
         options: &Backup,
         named: &Options,
-        list: Vec<PathBuf>,
+        listed: &Listed,
     ) -> Result<Narrowing, Failure> {
         let source = self.access.domain_keys(self.client.domain).source_id(&named.host, &named.paths, &named.label);
         Ok(Narrowing {
-            list,
-            since: options.changes.changed_since.clone(),
+            list: listed.list.clone(),
+            since: listed.since.clone(),
+            doubt: listed.doubt,
             most: options.changes.walk_every,
             configuration: format!("{:?} {:?}", named.paths, self.exclusions),
             note: context.places()?.state_of(self.access.id()).join(format!("changed-{source}")),

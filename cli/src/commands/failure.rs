@@ -22,6 +22,7 @@ use copal_jobs::replica::SyncError;
 
 use crate::report::Failure;
 use crate::report::field::PathField;
+use copal_client::watch::WatchError;
 use copal_client::words::path_of;
 
 pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
@@ -53,6 +54,16 @@ impl From<BackendError> for Failure {
             BackendError::Location(error) => error.into(),
             BackendError::Bucket(error) => Failure::Usage(error.to_string()),
             BackendError::Site(error) => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        match error {
+            WatchError::Watched => Self::Watched,
+            WatchError::Place(error) => error.into(),
+            WatchError::Failed(cause) => Self::io("watch", "the directories", cause),
         }
     }
 }

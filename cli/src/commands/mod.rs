@@ -53,6 +53,7 @@ mod sources;
 mod stats;
 mod status;
 mod sync;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -103,6 +104,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Sync(options) => sync::run(context, options),
         Command::Rewrite(options) => rewrite::run(context, options),
         Command::Mount(options) => mount::run(context, options),
+        Command::Watch(options) => watch::run(context, options),
         Command::Check(options) => check::run(context, options),
         Command::Forget(options) => forget::run(context, options),
         Command::Prune(options) => prune::run(context, options),

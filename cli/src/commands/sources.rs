@@ -52,6 +52,12 @@ impl Sources {
         Ok(Self::Roots(roots, AsPath::default()))
     }
 
+    /// Where the named paths lie; none for a stream.
+    pub(super) fn places(&self) -> Vec<PathBuf> {
+        let Self::Roots(roots, as_path) = self else { return Vec::new() };
+        roots.iter().map(|root| as_path.source_of(root.path())).collect()
+    }
+
     pub(super) fn paths(&self) -> Vec<Vec<u8>> {
         match self {
             Self::Stream { name, .. } => vec![name.clone()],
@@ -66,8 +72,7 @@ impl Sources {
 
     /// Warns about each named path that is a link to a directory: the link itself is saved, and not the directory.
     pub(super) fn tell_links(&self, context: &Context<'_>) {
-        let Self::Roots(roots, as_path) = self else { return };
-        let places: Vec<PathBuf> = roots.iter().map(|root| as_path.source_of(root.path())).collect();
+        let places = self.places();
         for place in places.iter().filter(|place| place.is_symlink()) {
             let Some(target) = place.canonicalize().ok().filter(|target| target.is_dir()) else { continue };
             if !places.iter().any(|other| target.starts_with(other)) {
@@ -131,6 +136,11 @@ fn stream_name(name: &[u8]) -> Result<Vec<u8>, Failure> {
 
 fn root(path: &Path) -> Result<Root, Failure> {
     Root::new(path).map_err(bad_root)
+}
+
+/// Where the given paths lie: each absolute, its links followed but for a last one.
+pub(super) fn places_of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    given.iter().map(|path| Ok(AsPath::default().source_of(root(path)?.path()))).collect()
 }
 
 /// The path of `--as-path`.

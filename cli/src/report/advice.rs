@@ -36,6 +36,7 @@ impl Failure {
             Self::Config(_) => "\"copal config check\" reads it again; \"copal config example\" explains every key",
             Self::Hook { .. } => "run its command by hand to see why; it gets JSON on its standard input",
             Self::Busy { .. } => "wait for it to end, or stop it: it ends within ten seconds",
+            Self::Watched => "it serves every backup of these paths: one is enough",
             Self::Location(BadLocation::Missing) => "name it with -r REPOSITORY or in COPAL_REPOSITORY",
             Self::Location(_) => {
                 "name a directory, or an address that begins with s3://, https://, ssh://, sftp://, azblob://, gcs:// or webdav://"

@@ -30,6 +30,8 @@ pub enum Failure {
     Config(#[from] ConfigError),
     #[error("profile {profile:?} is being run already: this run leaves it out")]
     Busy { profile: String },
+    #[error("another \"copal watch\" of the same paths runs already")]
+    Watched,
     #[error("hook {hook} failed: {why}")]
     Hook { hook: String, why: String },
     #[error(transparent)]
@@ -197,7 +199,7 @@ impl Failure {
         match self {
             Self::Usage(_) => "usage",
             Self::Config(_) => "config",
-            Self::Busy { .. } => "busy",
+            Self::Busy { .. } | Self::Watched => "busy",
             Self::Hook { .. } => "hook",
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",

@@ -66,6 +66,9 @@ impl Listed {
 
     /// The snapshot that the list follows, and what was noted of it; a gap if it follows none.
     pub(super) fn follows(&self, parent: &Parent) -> Result<(Walked, Compared), Gap> {
+        if let Some(why) = self.list.doubt {
+            return Err(why.into());
+        }
         let note = Walked::read(&self.list.note).ok_or(Gap::NoNote)?;
         if parent.kept.is_some() {
             return Err(Gap::WriteOnly);

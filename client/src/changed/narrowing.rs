@@ -14,6 +14,7 @@ use crate::reader::{EntryStream, Pages, TreeError};
 use crate::scan::{Extent, ScanOptions, Scope, resolve, source_of};
 use crate::stat::EntryStat;
 use crate::system::tree_bytes;
+use crate::watch::Unwatched;
 
 /// A list of changes, and what has to be true so that it is believed.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Narrowing {
     pub list: Vec<PathBuf>,
     /// The snapshot that the list follows, or the first digits of its id, if whoever made the list knows it.
     pub since: Option<String>,
+    /// Why there is no list, if whoever was asked has none.
+    pub doubt: Option<Unwatched>,
     /// After so many narrowed backups everything is walked once, and compared with the list.
     pub most: u32,
     /// Paths, exclusions and all else that decides which entries are saved, as any text. If it changes, everything is
@@ -37,6 +40,8 @@ pub struct Narrowing {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Gap {
+    #[error(transparent)]
+    Unwatched(#[from] Unwatched),
     #[error("this machine has made no backup with a list before, or does not know which")]
     NoNote,
     #[error("the last snapshot is not the one that this machine made with a list before")]

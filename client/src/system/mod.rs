@@ -3,6 +3,7 @@
 //! The form is that of POSIX: an entry is found by an open directory and one name, names are bytes, errors are `Errno`.
 //! `unix` has what POSIX has, `linux` the rest, and `windows` all of it in the same words.
 
+pub(crate) mod event;
 pub(crate) mod extras;
 pub mod stat;
 
@@ -20,8 +21,8 @@ mod windows;
 pub use linux::open;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    Object, PATH, Place, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list, mknodat,
-    mode_of, umask_asked, umask_told, write_back,
+    Object, PATH, Place, Watches, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list,
+    mknodat, mode_of, mounts, umask_asked, umask_told, write_back,
 };
 
 #[cfg(target_os = "linux")]
@@ -39,10 +40,10 @@ pub use unix::{Birth, bytes_of, holes_of, os_string, path_of, source_of, sync_di
 #[cfg(windows)]
 pub(crate) use windows::{
     AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, PATH, Place, SEEN,
-    append_at, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name, group_named,
+    Watches, append_at, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name, group_named,
     has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_root, keep_holes, kind_of,
-    link_target_at, linkat, list, mkdirat, mknodat, mode_of, open_directory, openat, private_directory, private_file,
-    symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named, write_back,
+    link_target_at, linkat, list, mkdirat, mknodat, mode_of, mounts, open_directory, openat, private_directory,
+    private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named, write_back,
 };
 #[cfg(windows)]
 pub use windows::{

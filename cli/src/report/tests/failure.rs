@@ -56,6 +56,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::Config(ConfigError::Writable { path: "/c".into(), place: "/c".into() }), 2, "chmod go-w"),
         (Failure::Config(ConfigError::NoProfile { path: "/c".into(), name: "a".into() }), 2, "copal config check"),
         (Failure::Busy { profile: "a".into() }, 11, "wait"),
+        (Failure::Watched, 11, "one is enough"),
         (Failure::Hook { hook: "on-failure".into(), why: "exit status: 1".into() }, 1, "by hand"),
     ];
     for (failure, code, remedy) in table {

@@ -4,6 +4,7 @@ mod extras;
 mod object;
 pub mod open;
 mod stat;
+mod watch;
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -17,6 +18,7 @@ use rustix::io::Errno;
 
 pub use extras::link_target;
 pub(crate) use object::{Object, Place};
+pub(crate) use watch::{Watches, mounts};
 
 /// How to open a directory to find entries in it: without the right to list it.
 pub(crate) const PATH: OFlags = OFlags::PATH;

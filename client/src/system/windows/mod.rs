@@ -4,6 +4,7 @@ mod extras;
 mod object;
 pub mod open;
 mod stat;
+mod watch;
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -25,6 +26,7 @@ pub(crate) use copal_windows::{AsFd, FileType, OFlags, OwnedFd};
 pub(crate) use copal_windows::{AtFlags, BorrowedFd, Errno, Mode, openat};
 pub use extras::link_target;
 pub(crate) use object::{Object, Place};
+pub(crate) use watch::{Watches, mounts};
 
 /// How to open a directory to find entries in it.
 pub(crate) const PATH: OFlags = OFlags::PATH;

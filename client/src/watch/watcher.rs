@@ -1,0 +1,132 @@
+//! Watcher: follows what changes, and answers backups.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::changes::Changes;
+use super::directories::{Directories, Told};
+use super::handover::{ASK, Answer, DONE, Done, LIST, LOCK, Question, handover_of, nonce, put, text};
+use crate::places::{PlaceError, Places, create_private_dir};
+use crate::system::event::Event;
+use crate::system::{Watches, bytes_of, private_file};
+
+/// Why nothing is watched.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum WatchError {
+    #[error("another \"copal watch\" of the same paths runs already")]
+    Watched,
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("cannot watch")]
+    Failed(#[from] io::Error),
+}
+
+/// Notes what changes at and below some paths, for backups that [ask](super::ask).
+pub struct Watcher {
+    handover: PathBuf,
+    /// Locked as long as this lives.
+    _lock: File,
+    watches: Watches,
+    /// By which the events of the handover come.
+    door: Option<i32>,
+    directories: Directories,
+    changes: Changes,
+    run: String,
+}
+
+impl Watcher {
+    /// Watches these absolute paths; what is not there is watched once it is.
+    pub fn begin(places: &Places, paths: &[PathBuf]) -> Result<Self, WatchError> {
+        let handover = handover_of(places, paths);
+        create_private_dir(&handover)?;
+        let lock = private_file().create(true).open(handover.join(LOCK))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(WatchError::Watched),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        for entry in fs::read_dir(&handover)?.flatten().filter(|entry| entry.file_name() != LOCK) {
+            fs::remove_file(entry.path())?;
+        }
+        let watches = Watches::new()?;
+        let door = watches.add(&handover)?;
+        let roots: BTreeSet<PathBuf> = paths.iter().cloned().collect();
+        let mut directories = Directories::new(roots);
+        directories.start(&watches)?;
+        let changes = Changes::default();
+        Ok(Self { handover, _lock: lock, watches, door, directories, changes, run: nonce() })
+    }
+
+    /// Number of directories that are watched.
+    pub fn directories(&self) -> usize {
+        self.directories.len()
+    }
+
+    /// Follows and answers. Ends with an error only.
+    pub fn run(self) -> Result<(), WatchError> {
+        let Self { handover, _lock, watches, door, mut directories, mut changes, run } = self;
+        watches.follow(|event| {
+            if let Event::Changed { directory, name: Some(name), is_new: true, .. } = &event
+                && Some(*directory) == door
+            {
+                let mut answering = Answering { handover: &handover, run: &run, changes: &mut changes };
+                answering.file(name, |changes| directories.look(&watches, &mut |told| changes.note(told)))?;
+            }
+            directories.take(&watches, event, &mut |told| changes.note(told)).map_err(WatchError::from)
+        })
+    }
+}
+
+impl Changes {
+    fn note(&mut self, told: Told) {
+        match told {
+            Told::At(path) => self.add(path),
+            Told::Anything => self.forget(),
+        }
+    }
+}
+
+/// Reads and answers what backups write.
+struct Answering<'a> {
+    handover: &'a Path,
+    run: &'a str,
+    changes: &'a mut Changes,
+}
+
+impl Answering<'_> {
+    /// Takes a file of the handover. What cannot be read has no answer: who asked then looks at everything.
+    fn file(&mut self, name: &Path, look: impl FnOnce(&mut Changes) -> io::Result<()>) -> io::Result<()> {
+        let Some(name) = name.to_str() else { return Ok(()) };
+        let read = |name: &str| {
+            let bytes = fs::read(self.handover.join(name)).unwrap_or_default();
+            let _ = fs::remove_file(self.handover.join(name));
+            bytes
+        };
+        if let Some(who) = name.strip_prefix(ASK) {
+            let Ok(Question { nonce }) = serde_json::from_slice(&read(name)) else { return Ok(()) };
+            look(self.changes)?;
+            self.answer(who, nonce);
+        } else if let Some(who) = name.strip_prefix(DONE)
+            && let Ok(Done { run, upto, snapshot }) = serde_json::from_slice(&read(name))
+            && run == self.run
+        {
+            self.changes.confirm(who, upto, snapshot);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, who: &str, nonce: String) {
+        let upto = self.changes.asked(who);
+        let (since, paths) = self.changes.since(who).map(|(since, paths)| (since.to_owned(), paths)).unzip();
+        let mut bytes = text(&Answer { nonce, run: self.run.to_owned(), upto, since });
+        bytes.push(b'\n');
+        for path in paths.into_iter().flatten() {
+            bytes.extend_from_slice(&bytes_of(path.as_os_str()));
+            bytes.push(0);
+        }
+        let _ = put(&self.handover.join(format!("{LIST}{who}")), &bytes);
+    }
+}
