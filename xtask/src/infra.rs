@@ -24,30 +24,26 @@ pub(crate) fn run() -> Result<Tally, String> {
     let account = std::thread::spawn(move || count(&mut { account }));
 
     let mut tally = Tally::default();
-    let mut check = |what: &str, checked: Result<(), String>| {
-        match &checked {
-            Ok(()) => println!("ok     {what}"),
-            Err(reason) => println!("FAILED {what}: {reason}"),
-        }
-        tally += Tally::of(checked.is_ok());
-    };
     let source = workspace().join("infra");
-    check("terraform fmt", succeed(terraform(&source).args(["fmt", "-check", "-recursive", "-diff"])));
-    check("terraform validate", succeed(terraform(&place).args(["validate", "-no-color"])));
-    check("files of at most 80 lines", short_files(&source));
+    tally.check("terraform fmt", succeed(terraform(&source).args(["fmt", "-check", "-recursive", "-diff"])));
+    tally.check("terraform validate", succeed(terraform(&place).args(["validate", "-no-color"])));
+    tally.check("files of at most 80 lines", short_files(&source));
     let tflint = target().join("tools/tflint");
     let config = format!("--config={}", place.join(".tflint.hcl").display());
-    check("tflint", succeed(Command::new(tflint).args(["--recursive", &config]).current_dir(&place)));
+    tally.check("tflint", succeed(Command::new(tflint).args(["--recursive", &config]).current_dir(&place)));
     let mut scan = Command::new(checkov);
-    check("checkov", succeed(scan.args(["--config-file", ".checkov.yaml", "--directory", "."]).current_dir(&place)));
+    tally.check(
+        "checkov",
+        succeed(scan.args(["--config-file", ".checkov.yaml", "--directory", "."]).current_dir(&place)),
+    );
     let leave = place.join("env/destroy");
-    check("what may not be given up", protection::run(&place.join("modules/protection"), &leave));
+    tally.check("what may not be given up", protection::run(&place.join("modules/protection"), &leave));
     init(&place, "tests/kept")?;
-    check("a destruction that is refused destroys nothing", protection::refused(terraform(&place)));
+    tally.check("a destruction that is refused destroys nothing", protection::refused(terraform(&place)));
     protection::lift(&place)?;
     init(&place, "env")?;
     for name in ["dev", "prod", "recovery"] {
-        check(&format!("env/{name}"), render(&place, name));
+        tally.check(&format!("env/{name}"), render(&place, name));
     }
     init(&place, "tests")?;
     tally += tested(&place)?;

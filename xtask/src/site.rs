@@ -41,27 +41,20 @@ pub(crate) fn run() -> Result<Tally, String> {
     let room = target().join("site");
     let contents = stage(&room)?;
     let mut tally = Tally::default();
-    let mut check = |what: &str, checked: Result<(), String>| {
-        match &checked {
-            Ok(()) => println!("ok     {what}"),
-            Err(reason) => println!("FAILED {what}: {reason}"),
-        }
-        tally += Tally::of(checked.is_ok());
-    };
     let links = |folder: &Path| {
         let mut links = Command::new(programs.join("lychee"));
         links.args(["--offline", "--include-fragments", "--no-progress"]).current_dir(folder);
         links
     };
-    check("every document is on the site", complete(&room.join("src"), &contents));
-    check("links of the documents", followed(links(&room.join("src")).args(["--extensions", "md", "."])));
-    check("pages", succeed(Command::new(programs.join("mdbook")).arg("build").current_dir(&room)));
+    tally.check("every document is on the site", complete(&room.join("src"), &contents));
+    tally.check("links of the documents", followed(links(&room.join("src")).args(["--extensions", "md", "."])));
+    tally.check("pages", succeed(Command::new(programs.join("mdbook")).arg("build").current_dir(&room)));
     // The list of contents stands once more on each page; this file is it without scripts, and its links are for a frame.
     let pages = ["--extensions", "html", "--exclude-path", "toc.html", "."];
-    check("links of the pages", followed(links(&room.join("book")).args(pages)));
+    tally.check("links of the pages", followed(links(&room.join("book")).args(pages)));
     let mut session = Command::new("python3");
     session.arg(workspace().join("docs/pictures/session.py")).arg(target().join("debug/copal")).arg("--check");
-    check("the pictured session is what the command says today", succeed(&mut session));
+    tally.check("the pictured session is what the command says today", succeed(&mut session));
     println!("the site: {}", room.join("book/index.html").display());
     Ok(tally)
 }

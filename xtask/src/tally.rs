@@ -15,6 +15,15 @@ impl Tally {
         Self { passed: passed.into(), failed: (!passed).into() }
     }
 
+    /// Counts a check, and prints what came of it.
+    pub(crate) fn check(&mut self, what: &str, checked: Result<(), String>) {
+        match &checked {
+            Ok(()) => println!("ok     {what}"),
+            Err(reason) => println!("FAILED {what}: {reason}"),
+        }
+        *self += Self::of(checked.is_ok());
+    }
+
     /// Adds what a line of output counts; other lines count nothing. Understood are the summaries of Rust's test
     /// programs (an ignored test counts as failed: nothing here may be switched off) and a line `N passed, M failed`.
     pub(crate) fn read(&mut self, line: &str) {

@@ -83,58 +83,51 @@ pub(crate) fn build() -> Result<(), String> {
 pub(crate) fn run() -> Result<Tally, String> {
     build()?;
     let mut tally = Tally::default();
-    let mut check = |what: &str, holds: bool| {
-        println!("{} {what}", if holds { "ok    " } else { "FAILED" });
-        tally += Tally::of(holds);
-    };
-
     for module in &LOADED {
         let (size, max, foreign) = (module.size()?, module.bytes_max, module.foreign_imports()?);
         let name = module.name;
-        check(&format!("a browser loads {size} bytes of the module {name}, allowed are {max}"), size <= max);
-        check(&format!("the module {name} imports only what its JavaScript gives it {foreign:?}"), foreign.is_empty());
+        let loaded = format!("a browser loads {size} bytes of the module {name}, allowed are {max}");
+        tally.check(&loaded, held(size <= max));
+        let imports = format!("the module {name} imports only what its JavaScript gives it {foreign:?}");
+        tally.check(&imports, held(foreign.is_empty()));
     }
-    let unlocked = succeed(node("unlock.mjs").arg(package()).arg(workspace().join("tests/golden/session.txt")));
-    check("Node unlocks with a passphrase that another thread has stretched", unlocked.is_ok());
-    let administered =
-        succeed(node("administration.mjs").arg(package()).arg(workspace().join("tests/golden/session.txt")));
-    check("the module for administration goes on with what the other one has stretched", administered.is_ok());
-    let columns = succeed(node("columns.mjs").arg(package()).arg(workspace().join("tests/golden/session.txt")));
-    check("Node hands files over in columns, and none that do not fit each other", columns.is_ok());
-    let read = succeed(node("golden.mjs").arg(package()).arg(workspace().join("tests/golden")));
-    check("Node restores the golden repository", read.is_ok());
-    let saved = round_trip();
-    check("the command restores what Node has saved", saved.is_ok());
-    let installed = installed();
-    check("a program of Node's uses the package as npm installs it", installed.is_ok());
-    [unlocked, administered, columns, read, saved, installed]
-        .into_iter()
-        .filter_map(Result::err)
-        .for_each(|reason| println!("{reason}"));
+    let golden = workspace().join("tests/golden");
+    let told = golden.join("session.txt");
+    for (script, given, what) in [
+        ("unlock.mjs", &told, "Node unlocks with a passphrase that another thread has stretched"),
+        ("administration.mjs", &told, "the module for administration goes on with what the other one has stretched"),
+        ("columns.mjs", &told, "Node hands files over in columns, and none that do not fit each other"),
+        ("golden.mjs", &golden, "Node restores the golden repository"),
+    ] {
+        tally.check(what, succeed(node(script).arg(package()).arg(given)));
+    }
+    tally.check("the command restores what Node has saved", round_trip());
+    tally.check("a program of Node's uses the package as npm installs it", installed());
 
     let session = module("examples/session.wasm", &["--example", "session", "--no-default-features"])?;
     let bytes = std::fs::read(&session).map_err(|error| format!("{}: {error}", session.display()))?;
     let imports = Module::parse(&bytes)?.imports;
-    check(&format!("the session imports nothing {imports:?}"), imports.is_empty());
-    let golden = workspace().join("tests/golden/session.txt");
-    let expected = std::fs::read_to_string(&golden).map_err(|error| format!("{}: {error}", golden.display()))?;
+    tally.check(&format!("the session imports nothing {imports:?}"), held(imports.is_empty()));
+    let expected = std::fs::read_to_string(&told).map_err(|error| format!("{}: {error}", told.display()))?;
     let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
     let python = environment("wasi", &workspace().join("tests/wasi/requirements.txt"))?.join("python");
     let wasmtime = output(Command::new(python).arg(workspace().join("tests/wasm/run.py")).arg(&session));
     let reports = [
         ("wasmtime", wasmtime?),
         ("Node, without JavaScript around the engine", output(node("run.mjs").arg(&session))?),
-        ("Node, sealed by its WebCrypto", output(node("node.mjs").arg(package()).arg(&golden))?),
-        ("Chromium, sealed by its WebCrypto", output(node("browser.mjs").arg(package()).arg(&golden).arg(chromium))?),
+        ("Node, sealed by its WebCrypto", output(node("node.mjs").arg(package()).arg(&told))?),
+        ("Chromium, sealed by its WebCrypto", output(node("browser.mjs").arg(package()).arg(&told).arg(chromium))?),
     ];
     for (host, report) in reports {
-        check(&format!("{host}: {} objects", expected.lines().count()), report == expected);
-        if report != expected {
-            let differing = expected.lines().find(|line| !report.lines().any(|made| made == *line));
-            println!("{}", differing.unwrap_or(&report));
-        }
+        let differing = expected.lines().find(|line| !report.lines().any(|made| made == *line));
+        let is_same = if report == expected { Ok(()) } else { Err(differing.unwrap_or(&report).to_owned()) };
+        tally.check(&format!("{host}: {} objects", expected.lines().count()), is_same);
     }
     Ok(tally)
+}
+
+fn held(holds: bool) -> Result<(), String> {
+    if holds { Ok(()) } else { Err("it is not so".to_owned()) }
 }
 
 /// A folder saved by Node, twice; then the command takes it in, checks it, and restores it.

@@ -6,7 +6,7 @@
 
 #[path = "../../tests/round_trip/acts.rs"]
 mod acts;
-#[path = "../../tests/golden/listing.rs"]
+#[path = "../../tests/kit/listing.rs"]
 mod listing;
 mod others;
 mod source;

@@ -20,6 +20,12 @@ pub(crate) fn comparable(entries: &[Value]) -> Vec<Value> {
     entries
 }
 
+/// What a plain `tar -xp` brings back, without modes.
+pub(crate) fn plain(entry: &Value) -> Vec<Value> {
+    let fields = ["path", "type", "size", "sha256", "link_target", "mtime_ns", "hardlink_group"];
+    fields.map(|field| entry[field].clone()).to_vec()
+}
+
 /// Reads a golden file. Escapes of bytes that are no UTF-8 become the words `\udcxx`, as the listing has them.
 pub(crate) fn read(text: &str) -> Vec<Value> {
     serde_json::from_str(&text.replace(r"\udc", r"\\udc")).expect("a golden file is JSON")

@@ -1,14 +1,13 @@
 //! The golden repository, written by an earlier version, is read, checked and written to by this one.
 
 pub(crate) mod comparison;
-pub(crate) mod listing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::kit::listing::listing;
 use crate::kit::{Machine, Ran, copy};
 use comparison::{comparable, is_root, read};
-use listing::listing;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,5 +1,6 @@
 //! A machine with a repository, in a temporary directory, used through the command as a person uses it.
 
+pub(crate) mod listing;
 mod running;
 mod terminal;
 mod tree;
@@ -265,7 +266,8 @@ impl Run for Command {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    /// A program that panicked is a failure, whatever was expected.
+    pub(crate) fn of(output: Output) -> Self {
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!err.contains("panicked"), "{err}");
         Self { code: output.status.code().unwrap_or(-1), out: output.stdout, err }

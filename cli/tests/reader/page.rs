@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::runtime;
 use super::wasi::{Place, golden};
-use crate::golden::comparison::{is_root, read};
-use crate::golden::listing::listing;
+use crate::golden::comparison::{is_root, plain, read};
 use crate::kit::PASSPHRASE;
+use crate::kit::listing::listing;
 
 #[test]
 fn the_commands_of_the_page_restore_a_repository_with_the_reader_that_it_carries() {
@@ -56,12 +56,6 @@ fn the_reader_that_one_repository_carries_restores_another_by_the_commands_of_th
             .for_each(|all| all.retain(|entry| entry[1] != "block" && entry[1] != "char"));
     }
     assert_eq!(found, expected);
-}
-
-/// What a plain `tar -xp` brings back.
-fn plain(entry: &Value) -> Vec<Value> {
-    let fields = ["path", "type", "size", "sha256", "link_target", "mtime_ns", "hardlink_group"];
-    fields.map(|field| entry[field].clone()).to_vec()
 }
 
 /// Where somebody sits in front of a copy of a repository, called `repo`, and an empty folder, called `files`.

@@ -4,16 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What came of a run.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    /// The exit code.
-    pub(crate) code: i32,
-    /// What it wrote.
-    pub(crate) out: Vec<u8>,
-    /// What it said.
-    pub(crate) err: String,
-}
+use crate::kit::Ran;
 
 /// A directory that a program may use, under a name of its own.
 #[derive(Copy, Clone, Debug)]
@@ -40,11 +31,9 @@ pub(crate) fn run(program: &Path, arguments: &[&str], directories: &[Given<'_>],
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     // A program that does not want all of it is no failure.
     let _ = child.stdin.take().expect("it was asked for").write_all(input);
-    let ended = child.wait_with_output().expect("it ends");
-    let err = String::from_utf8_lossy(&ended.stderr).into_owned();
-    let code = ended.status.code().expect("no signal");
-    assert!(code != TRAP, "{arguments:?}: {err}");
-    Ran { code, out: ended.stdout, err }
+    let ran = Ran::of(child.wait_with_output().expect("it ends"));
+    assert!(ran.code != TRAP, "{arguments:?}: {ran}");
+    ran
 }
 
 /// What runs programs as the command `wasmtime run` does.

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::kit::copy;
 use serde_json::Value;
 
-use super::runtime::{self, Given, Ran, reader_file};
-use crate::golden::comparison::{comparable, is_root, read};
-use crate::golden::listing::listing;
-use crate::kit::{Machine, PASSPHRASE, Run, noise};
+use super::runtime::{self, Given, reader_file};
+use crate::golden::comparison::{comparable, is_root, plain, read};
+use crate::kit::listing::{everything, listing};
+use crate::kit::{Machine, PASSPHRASE, Ran, Run, copy, noise};
 
 #[test]
 fn every_snapshot_of_the_golden_repository_comes_out_of_its_archive_as_it_was() {
@@ -310,40 +309,29 @@ impl Place {
 
     /// What lies in the source, or where it was restored to: what it is, its content, its time, and its mode if that was
     /// to be restored.
-    pub(crate) fn tree(&self, name: &str, is_without_modes: bool) -> BTreeMap<String, String> {
-        if name != "source" {
-            return self.tree_in(&self.path(name), is_without_modes);
+    pub(crate) fn tree(&self, name: &str, is_without_modes: bool) -> BTreeMap<String, Vec<Value>> {
+        match name {
+            "source" => tree(&self.source, is_without_modes),
+            name => self.tree_in(&self.path(name), is_without_modes),
         }
-        let mut tree = BTreeMap::new();
-        gather(&self.source, "", is_without_modes, &mut tree);
-        tree
     }
 
     /// What of the source was restored to a directory.
-    pub(crate) fn tree_in(&self, target: &Path, is_without_modes: bool) -> BTreeMap<String, String> {
-        let mut tree = BTreeMap::new();
-        gather(&target.join(self.source.strip_prefix("/").unwrap()), "", is_without_modes, &mut tree);
-        tree
+    pub(crate) fn tree_in(&self, target: &Path, is_without_modes: bool) -> BTreeMap<String, Vec<Value>> {
+        tree(&target.join(self.source.strip_prefix("/").unwrap()), is_without_modes)
     }
 }
 
-fn gather(top: &Path, name: &str, is_without_modes: bool, tree: &mut BTreeMap<String, String>) {
-    let path = top.join(name);
-    let Ok(stat) = fs::symlink_metadata(&path) else { return };
-    let what = match stat.file_type() {
-        kind if kind.is_symlink() => format!("link to {}", fs::read_link(&path).unwrap().display()),
-        kind if kind.is_dir() => "directory".to_owned(),
-        _ => format!("file of {}: {}", stat.len(), copal_format::id::ObjectHash::of(&fs::read(&path).unwrap())),
-    };
-    let mode = if is_without_modes || stat.is_symlink() { 0 } else { stat.mode() };
-    tree.insert(name.to_owned(), format!("{what} {}.{:09} {mode:o} {}", stat.mtime(), stat.mtime_nsec(), stat.nlink()));
-    if stat.is_dir() {
-        for entry in fs::read_dir(&path).unwrap() {
-            let inside = entry.unwrap().file_name().into_string().unwrap();
-            let name = if name.is_empty() { inside } else { format!("{name}/{inside}") };
-            gather(top, &name, is_without_modes, tree);
+fn tree(top: &Path, is_without_modes: bool) -> BTreeMap<String, Vec<Value>> {
+    let entries = if top.exists() { everything(top) } else { BTreeMap::new() };
+    let told = |(path, entry): (PathBuf, Value)| {
+        let mut fields = plain(&entry);
+        if !is_without_modes && entry["type"] != "symlink" {
+            fields.push(entry["mode"].clone());
         }
-    }
+        (path.into_os_string().into_string().unwrap(), fields)
+    };
+    entries.into_iter().map(told).collect()
 }
 
 fn snapshots(listed: &Ran) -> Vec<String> {

@@ -208,7 +208,7 @@ impl Place {
         let below = source.strip_prefix("/").unwrap().to_str().unwrap();
         let ways = below.split('/').count();
         // What lies above the source is none of its business.
-        crate::golden::listing::listing(top, below).split_off(ways)
+        crate::kit::listing::listing(top, below).split_off(ways)
     }
 
     fn restore_all(&self) {

@@ -37,7 +37,8 @@ pub(crate) fn run() -> Result<Tally, String> {
         release.make(programs, &stripped)?;
         release.sum()?;
     }
-    let mut tally = Tally::of(same(&work)?);
+    let mut tally = Tally::default();
+    tally.check("a release is the same bytes when it is packed again", same(&work));
     let python = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("python");
     let mut test = Command::new(python);
     test.arg(workspace().join("tests/packages/test_packages.py")).arg(&work).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -51,12 +52,8 @@ pub(crate) fn run() -> Result<Tally, String> {
 }
 
 /// Whether both releases have the same bytes.
-fn same(work: &Path) -> Result<bool, String> {
-    let mut compare = Command::new("diff");
-    let status = compare.args(["--recursive", "--brief", "one", "another"]).current_dir(work).status();
-    let same = status.map_err(|error| format!("diff: {error}"))?.success();
-    println!("{} a release is the same bytes when it is packed again", if same { "ok    " } else { "FAILED" });
-    Ok(same)
+fn same(work: &Path) -> Result<(), String> {
+    succeed(Command::new("diff").args(["--recursive", "--brief", "one", "another"]).current_dir(work))
 }
 
 /// Checks what the programs are made from: licences and sources of all crates, and that the crates of the command can be packed
@@ -70,13 +67,8 @@ fn sources() -> Result<Tally, String> {
         cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--locked", "--offline", "--quiet"]);
     let package = succeed(package.args(UNPUBLISHED.iter().flat_map(|name| ["--exclude", name])));
     let mut tally = Tally::default();
-    for (what, checked) in [("licences and sources of all crates", deny), ("crates for the registry", package)] {
-        match &checked {
-            Ok(()) => println!("ok     {what}"),
-            Err(reason) => println!("FAILED {what}: {reason}"),
-        }
-        tally += Tally::of(checked.is_ok());
-    }
+    tally.check("licences and sources of all crates", deny);
+    tally.check("crates for the registry", package);
     Ok(tally)
 }
 

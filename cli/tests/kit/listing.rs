@@ -2,7 +2,7 @@
 //! calls and nothing of Copal's.
 #![allow(dead_code, reason = "whoever uses it takes his part")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use copal_format::id::ObjectHash;
 use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
 /// Entries in the order of the tree: `top` itself, the directories on the way to `below`, and everything in that.
 pub(crate) fn listing(top: &Path, below: &str) -> Vec<Value> {
-    let mut lister =
-        Lister { top: top.to_owned(), users: names("/etc/passwd"), groups: names("/etc/group"), ..Lister::default() };
+    let mut lister = Lister::of(top);
     let mut at = PathBuf::new();
     lister.add(&at);
     let ways: Vec<&str> = below.split('/').collect();
@@ -26,7 +26,14 @@ pub(crate) fn listing(top: &Path, below: &str) -> Vec<Value> {
         lister.add(&at);
     }
     lister.add_all(&at.join(last));
-    lister.entries
+    lister.entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Everything in a directory, by its path below `top`, which is empty for `top` itself.
+pub(crate) fn everything(top: &Path) -> BTreeMap<PathBuf, Value> {
+    let mut lister = Lister::of(top);
+    lister.add_all(Path::new(""));
+    lister.entries.into_iter().collect()
 }
 
 #[derive(Default)]
@@ -36,10 +43,14 @@ struct Lister {
     groups: HashMap<u32, String>,
     /// Device and inode of what has several names, to the number of its group.
     linked: HashMap<(u64, u64), u64>,
-    entries: Vec<Value>,
+    entries: Vec<(PathBuf, Value)>,
 }
 
 impl Lister {
+    fn of(top: &Path) -> Self {
+        Self { top: top.to_owned(), users: names("/etc/passwd"), groups: names("/etc/group"), ..Self::default() }
+    }
+
     fn add_all(&mut self, path: &Path) {
         if self.add(path) {
             let listed = fs::read_dir(self.top.join(path)).expect("a directory can be listed");
@@ -59,7 +70,7 @@ impl Lister {
             let next = self.linked.len() as u64 + 1;
             *self.linked.entry((stat.dev(), stat.ino())).or_insert(next)
         });
-        self.entries.push(json!({
+        let entry = json!({
             "path": text(path.as_os_str().as_bytes()),
             "type": match () {
                 () if kind.is_file() => "file",
@@ -83,14 +94,17 @@ impl Lister {
             "holes": if kind.is_file() { holes(&real) } else { Vec::new() },
             "hardlink_group": group,
             "rdev": is_device.then(|| [rustix::fs::major(stat.rdev()), rustix::fs::minor(stat.rdev())]),
-        }));
+        });
+        self.entries.push((path.to_owned(), entry));
         kind.is_dir()
     }
 }
 
 fn xattrs(path: &Path) -> Map<String, Value> {
     let mut buffer = vec![0; 1 << 16];
-    let length = rustix::fs::llistxattr(path, &mut buffer).expect("attributes can be listed");
+    let listed = rustix::fs::llistxattr(path, &mut buffer);
+    // A file system without attributes has none.
+    let length = if listed == Err(Errno::NOTSUP) { 0 } else { listed.expect("attributes can be listed") };
     let listed = buffer[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty());
     let mut found = Map::new();
     for name in listed {
