@@ -103,32 +103,27 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
             self.acts.push(Act::Other(Box::new(entry)));
             return Ok(());
         }
-        let content_bytes = entry.content_bytes();
+        let walk = ListWalk::of(&entry);
         let content = std::mem::take(&mut entry.content);
         self.acts.push(Act::Begin(Box::new(entry)));
-        match content {
-            Content::None => {}
-            Content::Inline(content) => self.acts.push(Act::Inline(content)),
-            Content::Chunks(pieces) => {
-                for piece in pieces {
-                    self.acts.push(Act::Chunk(self.wanted.add(piece)));
-                    self.flush_if_enough()?;
-                }
-            }
-            Content::List { root, height } => self.list(ListWalk::new(root, height, content_bytes))?,
+        if let Content::Inline(content) = content {
+            self.acts.push(Act::Inline(content));
         }
+        self.content(walk)?;
         self.acts.push(Act::End);
         Ok(())
     }
 
-    /// Adds the pieces of a huge file. A page of its list that cannot be read loses only the pieces that it names.
-    fn list(&mut self, mut walk: ListWalk) -> Result<(), Failure> {
+    /// Adds the pieces of a file. A page of its list that cannot be read loses only the pieces that it names.
+    fn content(&mut self, mut walk: ListWalk) -> Result<(), Failure> {
         loop {
             match walk.step() {
                 ListStep::Done => return Ok(()),
                 ListStep::Piece { piece, .. } => {
                     self.acts.push(Act::Chunk(self.wanted.add(piece)));
-                    self.flush_if_enough()?;
+                    if self.wanted.is_enough() {
+                        self.flush()?;
+                    }
                 }
                 ListStep::Need(id) => {
                     let page = self.pages.page(&id, self.report);
@@ -142,10 +137,6 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
                 }
             }
         }
-    }
-
-    fn flush_if_enough(&mut self) -> Result<(), Failure> {
-        if self.wanted.is_enough() { self.flush() } else { Ok(()) }
     }
 
     /// Fetches the wanted chunks, and does the acts that wait for them.

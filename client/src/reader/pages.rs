@@ -152,26 +152,12 @@ impl Pages for PageReader {
 
 /// All pieces of an entry's content, in the entry or in list pages, with their offsets in the content.
 pub fn pieces(pages: &dyn Pages, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
-    use copal_format::tree::Content;
-    match &entry.content {
-        Content::None | Content::Inline(_) => Ok(()),
-        Content::Chunks(pieces) => {
-            let mut offset = 0;
-            for piece in pieces {
-                take(offset, *piece);
-                offset += u64::from(piece.length);
-            }
-            Ok(())
-        }
-        Content::List { root, height } => {
-            let mut walk = ListWalk::new(*root, *height, entry.content_bytes());
-            loop {
-                match walk.step() {
-                    ListStep::Piece { offset, piece } => take(offset, piece),
-                    ListStep::Need(id) => walk.supply(pages.page(&id)?)?,
-                    ListStep::Done => return Ok(()),
-                }
-            }
+    let mut walk = ListWalk::of(entry);
+    loop {
+        match walk.step() {
+            ListStep::Piece { offset, piece } => take(offset, piece),
+            ListStep::Need(id) => walk.supply(pages.page(&id)?)?,
+            ListStep::Done => return Ok(()),
         }
     }
 }

@@ -47,20 +47,12 @@ impl<'a> Gather<'a> {
     }
 
     pub(super) fn file(&mut self, file: Arc<Restoring>, entry: Entry) {
-        let content_bytes = entry.content_bytes();
+        let walk = ListWalk::of(&entry);
         match entry.content {
             Content::None => self.ready(file, Inline::default()),
             Content::Inline(content) => self.ready(file, content),
-            Content::Chunks(pieces) => {
-                let mut offset = 0;
-                for piece in pieces {
-                    self.piece(&file, offset, piece);
-                    offset += u64::from(piece.length);
-                }
-                self.release(file);
-            }
-            Content::List { root, height } => {
-                self.list(&file, ListWalk::new(root, height, content_bytes));
+            Content::Chunks(_) | Content::List { .. } => {
+                self.content(&file, walk);
                 self.release(file);
             }
         }
@@ -79,8 +71,8 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Adds the pieces of a huge file. A page of its list that cannot be read loses only the pieces that it names.
-    fn list(&mut self, file: &Arc<Restoring>, mut walk: ListWalk) {
+    /// Adds the pieces of a file. A page of its list that cannot be read loses only the pieces that it names.
+    fn content(&mut self, file: &Arc<Restoring>, mut walk: ListWalk) {
         while !self.work.is_over() {
             match walk.step() {
                 ListStep::Done => return,

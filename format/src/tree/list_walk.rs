@@ -1,15 +1,15 @@
-//! List walk: yields the pieces of a large file in order, from pages that the caller fetches on demand.
+//! List walk: yields the pieces of a file in order; those of a large one from pages that the caller fetches on demand.
 
 use core::ops::Range;
 use std::vec::IntoIter;
 
-use super::entry::Piece;
+use super::entry::{Content, Entry, Piece};
 use super::frontier::WalkError;
 use super::page::{ListChild, PageContent};
 use super::verified::VerifiedPage;
 use crate::id::ChunkId;
 
-/// Reads a content list in order. Its memory grows only with the list's height.
+/// Reads a file's pieces in order. Its memory grows only with the height of the file's content list.
 #[derive(Debug)]
 pub struct ListWalk {
     branches: Vec<Branch>,
@@ -42,7 +42,17 @@ struct Branch {
 }
 
 impl ListWalk {
-    /// Starts before the first piece. Root, height and length in bytes are those of the file's entry.
+    /// Starts before the first piece of an entry's content. Content inside the entry has no pieces.
+    pub fn of(entry: &Entry) -> Self {
+        let pieces = match &entry.content {
+            Content::List { root, height } => return Self::new(*root, *height, entry.content_bytes()),
+            Content::Chunks(pieces) => pieces.clone(),
+            Content::None | Content::Inline(_) => Vec::new(),
+        };
+        Self { branches: Vec::new(), pieces: pieces.into_iter(), offset: 0, start: 0 }
+    }
+
+    /// Starts before the first piece of a list. Root, height and length in bytes are those of the file's entry.
     pub fn new(root: ChunkId, height: u8, bytes: u64) -> Self {
         let root = vec![ListChild { id: root, bytes }].into_iter();
         let above = Branch { height: height.saturating_add(1), children: root };

@@ -17,7 +17,7 @@ use copal_format::order;
 use copal_format::pack::PackTable;
 use copal_format::path::TreePath;
 use copal_format::tree::Extents;
-use copal_format::tree::{Entry, ListWalk, Piece as TreePiece, TreeWalk};
+use copal_format::tree::{Entry, ListWalk, TreeWalk};
 
 use super::Obstacle;
 use super::blocks::{PackAt, copies};
@@ -93,16 +93,11 @@ pub struct Restore {
 
 struct Current {
     file: u32,
-    pieces: Pieces,
-    /// Bytes of content before the next piece.
-    offset: u64,
-    /// Only pieces with bytes of it are gathered.
-    wanted: Range<u64>,
-}
-
-enum Pieces {
-    Few(std::vec::IntoIter<TreePiece>),
-    List(Box<ListWalk>),
+    walk: ListWalk,
+    /// Bytes of content up to the end of the last piece.
+    reached: u64,
+    /// Where the wanted part of the content ends.
+    end: u64,
 }
 
 struct OpenFile {

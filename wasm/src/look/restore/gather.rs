@@ -7,8 +7,8 @@ use copal_format::tree::Extents;
 use copal_format::tree::{Content, Entry, ListStep, ListWalk, TreeWalk};
 
 use super::super::Obstacle;
-use super::super::tree::Turn;
-use super::{Current, Damage, OpenFile, Piece, Pieces, Restore, Started};
+use super::super::tree::{AHEAD, Turn};
+use super::{Current, Damage, OpenFile, Piece, Restore, Started};
 use crate::view::Read;
 
 impl Restore {
@@ -51,34 +51,17 @@ impl Restore {
     fn start(&mut self, mut entry: Entry) {
         let file = self.files;
         self.files += 1;
-        let bytes = entry.content_bytes();
         let extents = Extents::of(&entry);
         let wanted = extents.content_before(self.part.start)..extents.content_before(self.part.end);
-        let pieces = match &entry.content {
-            Content::Chunks(pieces) => Some(Pieces::Few(pieces.clone().into_iter())),
-            Content::List { root, height } => {
-                let mut walk = ListWalk::new(*root, *height, bytes);
-                walk.seek(wanted.start);
-                Some(Pieces::List(Box::new(walk)))
-            }
-            Content::Inline(content) => {
-                let pieces =
-                    extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
-                self.built.pieces.extend(pieces);
-                entry.content = Content::None;
-                None
-            }
-            Content::None => None,
-        };
-        let open = OpenFile {
-            path: entry.path.clone(),
-            extents,
-            wanted: wanted.clone(),
-            due: 0,
-            is_gathered: pieces.is_none(),
-        };
-        self.open.insert(file, open);
-        self.current = pieces.map(|pieces| Current { file, pieces, offset: 0, wanted });
+        let mut walk = ListWalk::of(&entry);
+        walk.seek(wanted.start);
+        if let Content::Inline(content) = &entry.content {
+            let pieces = extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
+            self.built.pieces.extend(pieces);
+            entry.content = Content::None;
+        }
+        self.current = Some(Current { file, walk, reached: 0, end: wanted.end });
+        self.open.insert(file, OpenFile { path: entry.path.clone(), extents, wanted, due: 0, is_gathered: false });
         self.built.entries.push(Started { file, entry });
     }
 
@@ -86,41 +69,31 @@ impl Restore {
     fn gather_content(&mut self) -> Option<Vec<Read>> {
         let current = self.current.as_mut()?;
         let file = current.file;
-        if current.offset >= current.wanted.end {
-            self.end_content(file);
-            return Some(Vec::new());
-        }
-        let next = match &mut current.pieces {
-            Pieces::Few(pieces) => pieces.next(),
-            Pieces::List(walk) => match walk.step() {
-                ListStep::Piece { offset, piece } => {
-                    current.offset = offset;
-                    Some(piece)
+        let step = if current.reached < current.end { current.walk.step() } else { ListStep::Done };
+        let (offset, piece) = match step {
+            ListStep::Piece { offset, piece } => (offset, piece),
+            ListStep::Done => {
+                self.current = None;
+                if let Some(open) = self.open.get_mut(&file) {
+                    open.is_gathered = true;
                 }
-                ListStep::Done => None,
-                ListStep::Need(id) => match self.tree.page(&id) {
-                    Ok(page) => match walk.supply(page) {
-                        Ok(()) => return Some(Vec::new()),
-                        Err(error) => return Some(self.damage_current(&error.to_string())),
-                    },
-                    Err(Obstacle::Needs(mut needs)) => {
-                        let ahead: Vec<ChunkId> = walk.peek_needed().skip(1).take(AHEAD).collect();
-                        self.tree.needs_of(&ahead, &mut needs);
-                        return Some(needs);
-                    }
-                    Err(Obstacle::Lost { why, .. }) => return Some(self.damage_current(&why)),
+                return Some(Vec::new());
+            }
+            ListStep::Need(id) => match self.tree.page(&id) {
+                Ok(page) => match current.walk.supply(page) {
+                    Ok(()) => return Some(Vec::new()),
+                    Err(error) => return Some(self.damage_current(&error.to_string())),
                 },
+                Err(Obstacle::Needs(mut needs)) => {
+                    let ahead: Vec<ChunkId> = current.walk.peek_needed().skip(1).take(AHEAD).collect();
+                    self.tree.needs_of(&ahead, &mut needs);
+                    return Some(needs);
+                }
+                Err(Obstacle::Lost { why, .. }) => return Some(self.damage_current(&why)),
             },
         };
-        let Some(piece) = next else {
-            self.end_content(file);
-            return Some(Vec::new());
-        };
-        let target = Target { file, offset: current.offset, length: piece.length };
-        current.offset += u64::from(piece.length);
-        if current.offset <= current.wanted.start {
-            return Some(Vec::new());
-        }
+        let target = Target { file, offset, length: piece.length };
+        current.reached = offset + u64::from(piece.length);
         let location = {
             let view = self.tree.view.borrow();
             self.tried.next(view.index(self.tree.domain), &piece.id)
@@ -134,13 +107,6 @@ impl Restore {
                 Some(Vec::new())
             }
             None => Some(self.damage_current(&format!("no pack holds a sound copy of chunk {}", piece.id))),
-        }
-    }
-
-    fn end_content(&mut self, file: u32) {
-        self.current = None;
-        if let Some(open) = self.open.get_mut(&file) {
-            open.is_gathered = true;
         }
     }
 
@@ -159,5 +125,3 @@ impl Restore {
 const WINDOW: u64 = 16 << 20;
 /// Entries per window.
 const ENTRIES: usize = 2_000;
-/// Pages read ahead.
-const AHEAD: usize = 16;
