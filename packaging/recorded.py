@@ -4,7 +4,7 @@ import json, subprocess, sys, tempfile, zlib
 
 program, inventory = sys.argv[1:]
 with tempfile.NamedTemporaryFile() as section:
-    subprocess.run(["objcopy", "--dump-section", f".dep-v0={section.name}", program, "/dev/null"], check=True)
+    subprocess.run(["objcopy", "-I", "elf64-little", "--dump-section", f".dep-v0={section.name}", program, "/dev/null"], check=True)
     recorded = json.loads(zlib.decompress(section.read()))["packages"]
 recorded = {(package["name"], package["version"]) for package in recorded if package.get("kind", "runtime") == "runtime"}
 with open(inventory) as file:

@@ -1,10 +1,12 @@
 //! Watched: a backup looks at what a watcher has noted, and makes the snapshot that a whole walk makes.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -34,6 +36,19 @@ impl Drop for Watcher {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Changes more than the system keeps for the watcher, and at last `d5/lost/deep/file`.
+fn lose_events(machine: &Machine, watcher: &Watcher) {
+    let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    watcher.signal(Signal::STOP);
+    for number in 0..most.trim().parse::<u32>().unwrap() {
+        let file = machine.source(format!("d0/{}", number % 2));
+        fs::write(&file, "x").unwrap();
+        fs::remove_file(&file).unwrap();
+    }
+    machine.write("d5/lost/deep/file", "lost");
+    watcher.signal(Signal::CONT);
 }
 
 /// Unmounts what a failed test has left.
@@ -120,15 +135,7 @@ fn a_directory_above_that_is_replaced_changes_all_of_it() {
 fn after_more_changes_than_the_system_keeps_for_the_watcher_everything_is_looked_at_once() {
     let (machine, watcher) = begun();
     assert_eq!(saved(&machine, &[])["narrowed"], true);
-    let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
-    watcher.signal(Signal::STOP);
-    for number in 0..most.trim().parse::<u32>().unwrap() {
-        let file = machine.source(format!("d0/{}", number % 2));
-        fs::write(&file, "x").unwrap();
-        fs::remove_file(&file).unwrap();
-    }
-    machine.write("d5/lost/deep/file", "lost");
-    watcher.signal(Signal::CONT);
+    lose_events(&machine, &watcher);
     let made = saved(&machine, &[]);
     assert!(text(&made["gap"]).contains("has not seen all"), "{made}");
     assert_eq!(made["files_new"], 1);
@@ -173,13 +180,70 @@ fn a_watcher_that_does_not_answer_keeps_no_backup_from_being_made() {
 }
 
 #[test]
+fn directories_that_change_places_are_both_watched_afterwards() {
+    let (machine, _watcher) = begun();
+    for (one, other) in [("d1", "d2"), ("d3/e0", "d4/e1"), ("d1", "d2/e0")] {
+        let (one, other) = (machine.source(one), machine.source(other));
+        if other.starts_with(machine.source("d2/e0")) {
+            fs::rename(&one, other.join("moved in")).unwrap();
+            fs::rename(other.join("moved in"), &one).unwrap();
+        } else {
+            renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+        }
+        let made = saved(&machine, &[]);
+        assert_eq!((&made["narrowed"], differs(&machine, &text(&made["snapshot_id"]))), (&true.into(), String::new()));
+        fs::write(one.join("later"), other.as_os_str().as_bytes()).unwrap();
+        fs::write(other.join("later"), one.as_os_str().as_bytes()).unwrap();
+        let made = saved(&machine, &[]);
+        assert_eq!((&made["narrowed"], differs(&machine, &text(&made["snapshot_id"]))), (&true.into(), String::new()));
+    }
+}
+
+#[test]
+fn a_file_that_is_written_by_a_name_that_it_lost_is_looked_at_by_the_one_that_it_has() {
+    let (machine, _watcher) = begun();
+    let mut log = fs::File::create(machine.source("d1/log")).unwrap();
+    log.write_all(b"1").unwrap();
+    saved(&machine, &[]);
+    fs::hard_link(machine.source("d1/log"), machine.source("d1/log.1")).unwrap();
+    fs::remove_file(machine.source("d1/log")).unwrap();
+    saved(&machine, &[]);
+    log.write_all(b"2").unwrap();
+    let made = saved(&machine, &[]);
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()), "{made}");
+}
+
+#[test]
+fn a_watcher_whose_own_directory_is_below_what_it_watches_goes_on_answering() {
+    let machine = folders();
+    let state = machine.source("state");
+    let with_state = |words: &[&str]| [words, &["--state-dir", &state.display().to_string()]].concat().join("\n");
+    let arguments = with_state(&["watch", "source"]);
+    let mut child = machine.command(&arguments.lines().collect::<Vec<_>>()).stdout(Stdio::piped()).spawn().unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let watcher = Watcher(child);
+    let arguments = with_state(&["backup", "source", "--watched", "--exclude", "state"]);
+    let backup = || machine.json(&arguments.lines().collect::<Vec<_>>());
+    backup();
+    assert_eq!(backup()["narrowed"], true);
+    fs::rename(&state, machine.source("moved")).unwrap();
+    fs::rename(machine.source("moved"), &state).unwrap();
+    assert_eq!(backup()["narrowed"], true);
+    lose_events(&machine, &watcher);
+    let made = backup();
+    assert!(text(&made["gap"]).contains("has not seen all"), "{made}");
+    assert_eq!(backup()["narrowed"], true);
+}
+
+#[test]
 fn what_is_mounted_and_unmounted_is_looked_at_whole_also_above_the_paths() {
     // Whoever may not mount cannot see this go wrong either.
     if !rustix::process::geteuid().is_root() {
         return;
     }
     let (machine, _watcher) = begun();
-    let _left = [Unmounted(machine.source("d2/e2")), Unmounted(machine.path("source"))];
+    let _left =
+        [Unmounted(machine.source("d2/e2")), Unmounted(machine.source("d1/e1/f1")), Unmounted(machine.path("source"))];
     let act = |words: &[&str]| assert!(Command::new(words[0]).args(&words[1..]).status().unwrap().success());
     let same = |step: &str, is_narrowed: bool| {
         let made = saved(&machine, &[]);
@@ -195,6 +259,14 @@ fn what_is_mounted_and_unmounted_is_looked_at_whole_also_above_the_paths() {
     same("written again", true);
     act(&["umount", &below]);
     same("unmounted", true);
+    let (file, inside) = (machine.path("outside"), machine.source("d1/e1/f1").display().to_string());
+    fs::write(&file, "1").unwrap();
+    act(&["mount", "--bind", &file.display().to_string(), &inside]);
+    same("a file on a file", true);
+    fs::write(&file, "22").unwrap();
+    same("written where it lies", true);
+    act(&["umount", &inside]);
+    same("the file below", true);
     machine.write("d2/e2/f2", "below the mount");
     same("written below", true);
     // The same directory is mounted over itself, then something else over it.

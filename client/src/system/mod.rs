@@ -22,7 +22,7 @@ pub use linux::open;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     Object, PATH, Place, Watches, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list,
-    mknodat, mode_of, mounts, umask_asked, umask_told, write_back,
+    mknodat, mode_of, mount_table, mounts, umask_asked, umask_told, write_back,
 };
 
 #[cfg(target_os = "linux")]
@@ -42,8 +42,9 @@ pub(crate) use windows::{
     AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, PATH, Place, SEEN,
     Watches, append_at, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name, group_named,
     has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_root, keep_holes, kind_of,
-    link_target_at, linkat, list, mkdirat, mknodat, mode_of, mounts, open_directory, openat, private_directory,
-    private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named, write_back,
+    link_target_at, linkat, list, mkdirat, mknodat, mode_of, mount_table, mounts, open_directory, openat,
+    private_directory, private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named,
+    write_back,
 };
 #[cfg(windows)]
 pub use windows::{

@@ -1,9 +1,9 @@
 //! Directories: all that are watched, and what their events say of paths.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
-use std::ops::Bound::{Included, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::path::{Path, PathBuf};
 
 use crate::stat::EntryStat;
@@ -11,15 +11,19 @@ use crate::system::event::Event;
 use crate::system::{Watches, mounts};
 
 /// Directories at, below and above the watched paths. Those above are watched for what leads to a watched path.
+///
+/// A directory stays watched when it is moved or removed, until the kernel says that it is gone: events that it had before
+/// are still to come. So it may have several paths, and some of them lead to it no more; what is told too much is only
+/// looked at.
 pub(super) struct Directories {
     roots: BTreeSet<PathBuf>,
-    /// A directory that is mounted twice has one number and several paths.
     paths: HashMap<i32, BTreeSet<PathBuf>>,
-    numbers: BTreeMap<PathBuf, i32>,
-    /// Directories below a watched path that lie on another device: nothing is watched there.
+    /// Directories below a watched path that lie on another device, or cannot be looked at: nothing is watched there.
     elsewhere: BTreeSet<PathBuf>,
     /// The mounts at, below and above the watched paths when they were last looked at.
     mounted: BTreeSet<(PathBuf, Vec<u8>)>,
+    /// Directories in which a file was written by a name that it has no more. It may have another one there.
+    nameless: BTreeSet<PathBuf>,
 }
 
 /// What events say.
@@ -33,13 +37,13 @@ pub(super) enum Told {
 
 impl Directories {
     pub(super) fn new(roots: BTreeSet<PathBuf>) -> Self {
-        let none = (HashMap::new(), BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { roots, paths: none.0, numbers: none.1, elsewhere: none.2, mounted: none.3 }
+        let none = BTreeSet::new;
+        Self { roots, paths: HashMap::new(), elsewhere: none(), mounted: BTreeSet::new(), nameless: none() }
     }
 
     /// Number of directories that are watched.
     pub(super) fn len(&self) -> usize {
-        self.numbers.len()
+        self.paths.len()
     }
 
     /// Watches everything for the first time.
@@ -70,57 +74,70 @@ impl Directories {
                 self.begin(watches, told)?;
                 told(Told::Anything);
             }
-            Event::Ended { directory } => {
-                for path in self.paths.remove(&directory).unwrap_or_default() {
-                    if self.numbers.get(&path) == Some(&directory) {
-                        self.numbers.remove(&path);
-                    }
-                }
-            }
+            Event::Ended { directory } => drop(self.paths.remove(&directory)),
             Event::Changed { directory, name, is_directory, is_new, is_gone } => {
                 for path in self.paths.get(&directory).cloned().unwrap_or_default() {
                     let path = name.as_ref().map_or_else(|| path.clone(), |name| path.join(name));
-                    if self.is_below(&path) || ((is_new || is_gone) && self.is_above(&path)) {
-                        told(Told::At(path.clone()));
-                        if is_directory {
-                            self.directory(watches, path, is_new, is_gone, told)?;
-                        }
+                    if !self.is_below(&path) && !((is_new || is_gone) && self.is_above(&path)) {
+                        continue;
                     }
+                    if is_directory && !is_gone {
+                        self.directory(watches, path.clone(), is_new, told)?;
+                    } else if !is_directory && !is_new && !is_gone && is_nothing(&path) {
+                        self.nameless.extend(path.parent().map(Path::to_owned));
+                    }
+                    told(Told::At(path));
                 }
             }
         }
         Ok(())
     }
 
+    /// Watches a directory that has appeared or changed, and what is below it if that is not watched yet.
     fn directory(
         &mut self,
         watches: &Watches,
         path: PathBuf,
         is_new: bool,
-        is_gone: bool,
         told: &mut dyn FnMut(Told),
     ) -> io::Result<()> {
-        if is_new || is_gone {
-            self.forget_below(watches, &path);
+        if !self.is_below(&path) {
+            return self.begin(watches, told);
         }
-        if is_gone || self.numbers.contains_key(&path) {
-            Ok(())
-        } else if self.is_below(&path) {
-            self.add_below(watches, path, told)
-        } else {
-            self.begin(watches, told)
+        if is_new
+            || watches
+                .add(&path)?
+                .is_none_or(|number| !self.paths.get(&number).is_some_and(|paths| paths.contains(&path)))
+        {
+            let below = self.roots.range::<Path, _>((Excluded(&*path), Unbounded));
+            let roots: Vec<PathBuf> = below.take_while(|root| root.starts_with(&path)).cloned().collect();
+            for top in roots.into_iter().chain([path]) {
+                self.add_below(watches, top, told)?;
+            }
         }
+        Ok(())
     }
 
-    /// Says what changes without an event: mounts, and what lies on other devices.
+    /// Says what changes without an event: mounts, what lies on other devices, and files that have lost a name.
     pub(super) fn look(&mut self, watches: &Watches, told: &mut dyn FnMut(Told)) -> io::Result<()> {
         let mounted = self.mounts()?;
         for (path, _) in mounted.symmetric_difference(&self.mounted.clone()) {
-            self.directory(watches, path.clone(), true, false, told)?;
+            self.directory(watches, path.clone(), true, told)?;
             told(Told::At(path.clone()));
         }
+        // Who writes to a file that is mounted on another file is told of where it lies.
+        let files = mounted.iter().map(|(path, _)| path).filter(|path| !path.is_dir());
+        files.for_each(|path| told(Told::At(path.clone())));
         self.mounted = mounted;
-        self.elsewhere.iter().for_each(|path| told(Told::At(path.clone())));
+        for path in std::mem::take(&mut self.elsewhere) {
+            self.add_below(watches, path.clone(), told)?;
+            told(Told::At(path));
+        }
+        for directory in std::mem::take(&mut self.nameless) {
+            let entries = fs::read_dir(directory).into_iter().flatten().map_while(Result::ok);
+            let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
+            files.for_each(|entry| told(Told::At(entry.path())));
+        }
         Ok(())
     }
 
@@ -140,70 +157,80 @@ impl Directories {
     /// Watches a directory alone; says whether it is one.
     fn add(&mut self, watches: &Watches, path: &Path) -> io::Result<bool> {
         let Some(number) = watches.add(path)? else { return Ok(false) };
-        self.paths.entry(number).or_default().insert(path.to_owned());
-        self.numbers.insert(path.to_owned(), number);
+        let paths = self.paths.entry(number).or_default();
+        paths.insert(path.to_owned());
+        if paths.len() > MOST_PATHS {
+            // Who renames it again and again leaves paths that lead to it no more.
+            for path in std::mem::take(paths) {
+                if let Some(number) = watches.add(&path)? {
+                    self.paths.entry(number).or_default().insert(path);
+                }
+            }
+        }
         Ok(true)
     }
 
     /// Watches a directory and all below it, on one device. First the directory, then what is in it: what appears between is
     /// told of by an event.
     fn add_below(&mut self, watches: &Watches, top: PathBuf, told: &mut dyn FnMut(Told)) -> io::Result<()> {
-        let device_of = |path: &Path| EntryStat::of_path(path).ok().map(|stat| stat.device);
         let root = top.ancestors().find(|above| self.roots.contains(*above)).unwrap_or(&top);
-        let device = device_of(root);
+        let device = device_of(root).ok().flatten();
         let mut left = vec![top];
         while let Some(path) = left.pop() {
-            let found = device_of(&path);
-            if found != device {
+            match device_of(&path) {
+                Ok(None) => continue,
+                Ok(found) if found == device => {}
                 // A root on another device is watched for itself.
-                if found.is_some() && !self.roots.contains(&path) {
+                Ok(_) if self.roots.contains(&path) => continue,
+                Ok(_) | Err(_) => {
                     self.elsewhere.insert(path);
+                    continue;
                 }
-                continue;
             }
             if !self.add(watches, &path)? {
                 continue;
             }
-            let mut directories = Vec::new();
-            let listed = fs::read_dir(&path).and_then(|entries| {
-                for entry in entries {
-                    let entry = entry?;
-                    if entry.file_type()?.is_dir() {
-                        directories.push(entry.path());
-                    }
-                }
-                Ok(())
-            });
-            match listed {
-                Ok(()) => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
+            match directories_in(&path) {
+                Ok(mut directories) => left.append(&mut directories),
+                Err(error) if is_harmless(&error) => {}
                 // It may have directories that are not watched.
                 Err(_) => told(Told::Anything),
             }
-            left.append(&mut directories);
         }
         Ok(())
     }
+}
 
-    /// Forgets what was at a path and below it, since something else may be there now.
-    fn forget_below(&mut self, watches: &Watches, path: &Path) {
-        let below = |other: &&PathBuf| other.starts_with(path);
-        let gone: Vec<PathBuf> = self
-            .numbers
-            .range::<Path, _>((Included(path), Unbounded))
-            .map(|(path, _)| path)
-            .take_while(below)
-            .cloned()
-            .collect();
-        for path in gone {
-            let Some(number) = self.numbers.remove(&path) else { continue };
-            let Some(others) = self.paths.get_mut(&number) else { continue };
-            others.remove(&path);
-            if others.is_empty() {
-                self.paths.remove(&number);
-                watches.remove(number);
-            }
-        }
-        self.elsewhere.retain(|other| !other.starts_with(path));
+/// The device of what lies at a path; none if nothing does, or nobody may look.
+fn device_of(path: &Path) -> io::Result<Option<u64>> {
+    match EntryStat::of_path(path) {
+        Ok(stat) => Ok(Some(stat.device)),
+        Err(error) if is_harmless(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
+
+fn directories_in(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut directories = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => directories.push(entry.path()),
+            Err(error) if !is_harmless(&error) => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(directories)
+}
+
+fn is_harmless(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+}
+
+fn is_nothing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Most paths of a directory before those that lead to it no more are forgotten.
+const MOST_PATHS: usize = 8;

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::entropy::SystemEntropy;
 use crate::places::Places;
-use crate::system::{bytes_of, path_of, private_file};
+use crate::system::{bytes_of, mount_table, path_of, private_file};
 
 /// Why there is no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,9 +51,11 @@ impl Asked {
     }
 }
 
-/// The directory in which backups of these paths meet their watcher. The paths are absolute.
+/// The directory in which backups of these paths meet their watcher. The paths are absolute. Who sees other mounts meets
+/// another watcher: it knows of other files.
 pub fn handover_of(places: &Places, paths: &[PathBuf]) -> PathBuf {
     let mut hash = Sha256::new();
+    hash.update([&*bytes_of(mount_table().as_os_str()), b"\0"].concat());
     let mut paths: Vec<&PathBuf> = paths.iter().collect();
     paths.sort();
     paths.dedup();
@@ -73,14 +75,14 @@ pub fn ask(handover: &Path, who: &str) -> (Result<(String, Vec<PathBuf>), Unwatc
     let who = hex(&Sha256::digest(who)[..16]);
     let nonce = nonce();
     let list = handover.join(format!("{LIST}{who}"));
+    let _ = fs::remove_file(&list);
     if put(&handover.join(format!("{ASK}{who}")), &text(&Question { nonce: nonce.clone() })).is_err() {
         return none(Unwatched::Silent);
     }
     let until = Instant::now() + PATIENCE;
     loop {
-        let found = fs::read(&list).ok().and_then(|bytes| read(&bytes)).filter(|(answer, _)| answer.nonce == nonce);
+        let found = taken(&list).and_then(|bytes| read(&bytes)).filter(|(answer, _)| answer.nonce == nonce);
         if let Some((answer, paths)) = found {
-            let _ = fs::remove_file(&list);
             let done = Done { run: answer.run, upto: answer.upto, snapshot: String::new() };
             let list = answer.since.map(|since| (since, paths)).ok_or(Unwatched::Unseen);
             return (list, Asked(Some((handover.join(format!("{DONE}{who}")), done))));
@@ -139,6 +141,19 @@ pub(super) fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
     written.and_then(|()| fs::rename(&unfinished, file)).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
+}
+
+/// Reads and removes a file of the handover; none if there is none.
+pub(super) fn taken(file: &Path) -> Option<Vec<u8>> {
+    // To open anything else may wait for ever.
+    let bytes = fs::symlink_metadata(file).is_ok_and(|found| found.is_file()).then(|| fs::read(file).ok()).flatten();
+    let _ = fs::remove_file(file);
+    bytes
+}
+
+/// Whether a name is one that [`ask`] gives to those who follow.
+pub(super) fn is_follower(who: &str) -> bool {
+    who.len() == 32 && who.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 pub(super) fn text(value: &impl Serialize) -> Vec<u8> {

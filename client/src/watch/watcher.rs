@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::changes::Changes;
 use super::directories::{Directories, Told};
-use super::handover::{ASK, Answer, DONE, Done, LIST, LOCK, Question, handover_of, nonce, put, text};
+use super::handover::{
+    ASK, Answer, DONE, Done, LIST, LOCK, Question, handover_of, is_follower, nonce, put, taken, text,
+};
 use crate::places::{PlaceError, Places, create_private_dir};
 use crate::system::event::Event;
 use crate::system::{Watches, bytes_of, private_file};
@@ -49,7 +51,7 @@ impl Watcher {
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         for entry in fs::read_dir(&handover)?.flatten().filter(|entry| entry.file_name() != LOCK) {
-            fs::remove_file(entry.path())?;
+            let _ = fs::remove_file(entry.path());
         }
         let watches = Watches::new()?;
         let door = watches.add(&handover)?;
@@ -69,15 +71,27 @@ impl Watcher {
     pub fn run(self) -> Result<(), WatchError> {
         let Self { handover, _lock, watches, door, mut directories, mut changes, run } = self;
         watches.follow(|event| {
-            if let Event::Changed { directory, name: Some(name), is_new: true, .. } = &event
-                && Some(*directory) == door
-            {
-                let mut answering = Answering { handover: &handover, run: &run, changes: &mut changes };
-                answering.file(name, |changes| directories.look(&watches, &mut |told| changes.note(told)))?;
+            let names = match &event {
+                Event::Changed { directory, name: Some(name), is_new: true, .. } if Some(*directory) == door => {
+                    vec![name.clone()]
+                }
+                // A question may be among what was lost.
+                Event::Lost => names_in(&handover),
+                _ => Vec::new(),
+            };
+            directories.take(&watches, event, &mut |told| changes.note(told))?;
+            let mut answering = Answering { handover: &handover, run: &run, changes: &mut changes };
+            for name in names {
+                answering.file(&name, |changes| directories.look(&watches, &mut |told| changes.note(told)))?;
             }
-            directories.take(&watches, event, &mut |told| changes.note(told)).map_err(WatchError::from)
+            Ok(())
         })
     }
+}
+
+fn names_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| PathBuf::from(entry.file_name())).collect()
 }
 
 impl Changes {
@@ -100,17 +114,13 @@ impl Answering<'_> {
     /// Takes a file of the handover. What cannot be read has no answer: who asked then looks at everything.
     fn file(&mut self, name: &Path, look: impl FnOnce(&mut Changes) -> io::Result<()>) -> io::Result<()> {
         let Some(name) = name.to_str() else { return Ok(()) };
-        let read = |name: &str| {
-            let bytes = fs::read(self.handover.join(name)).unwrap_or_default();
-            let _ = fs::remove_file(self.handover.join(name));
-            bytes
-        };
-        if let Some(who) = name.strip_prefix(ASK) {
-            let Ok(Question { nonce }) = serde_json::from_slice(&read(name)) else { return Ok(()) };
+        let read = || taken(&self.handover.join(name)).unwrap_or_default();
+        if let Some(who) = name.strip_prefix(ASK).filter(|who| is_follower(who)) {
+            let Ok(Question { nonce }) = serde_json::from_slice(&read()) else { return Ok(()) };
             look(self.changes)?;
             self.answer(who, nonce);
-        } else if let Some(who) = name.strip_prefix(DONE)
-            && let Ok(Done { run, upto, snapshot }) = serde_json::from_slice(&read(name))
+        } else if let Some(who) = name.strip_prefix(DONE).filter(|who| is_follower(who))
+            && let Ok(Done { run, upto, snapshot }) = serde_json::from_slice(&read())
             && run == self.run
         {
             self.changes.confirm(who, upto, snapshot);

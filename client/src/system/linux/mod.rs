@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 pub use extras::link_target;
 pub(crate) use object::{Object, Place};
-pub(crate) use watch::{Watches, mounts};
+pub(crate) use watch::{Watches, mount_table, mounts};
 
 /// How to open a directory to find entries in it: without the right to list it.
 pub(crate) const PATH: OFlags = OFlags::PATH;

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 
 use crate::system::event::Event;
@@ -31,11 +31,6 @@ impl Watches {
             Err(Errno::NOSPC) => Err(io::Error::other(TOO_FEW)),
             Err(error) => Err(error.into()),
         }
-    }
-
-    pub(crate) fn remove(&self, number: i32) {
-        // The kernel has removed it already if the directory is gone.
-        let _ = remove_watch(&self.kernel, number);
     }
 
     /// Gives each event to a function, in order, until that returns an error.
@@ -77,6 +72,11 @@ pub(crate) fn mounts() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
         fields.next().map(|point| (unescaped(point), which.join(&b' ')))
     };
     Ok(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+}
+
+/// What names the table of mounts that this process sees.
+pub(crate) fn mount_table() -> PathBuf {
+    std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default()
 }
 
 /// A path of the table of mounts, which writes some bytes as a backslash and three octal digits.

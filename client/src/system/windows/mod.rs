@@ -26,7 +26,7 @@ pub(crate) use copal_windows::{AsFd, FileType, OFlags, OwnedFd};
 pub(crate) use copal_windows::{AtFlags, BorrowedFd, Errno, Mode, openat};
 pub use extras::link_target;
 pub(crate) use object::{Object, Place};
-pub(crate) use watch::{Watches, mounts};
+pub(crate) use watch::{Watches, mount_table, mounts};
 
 /// How to open a directory to find entries in it.
 pub(crate) const PATH: OFlags = OFlags::PATH;
