@@ -76,10 +76,12 @@ impl Profile {
         })
     }
 
-    pub fn runs_commands(&self) -> bool {
+    /// Whether a run starts the user's programs, or asks a watcher, which has to see the same mounts.
+    pub fn is_sandbox_in_the_way(&self) -> bool {
+        let backup = self.backup.as_ref();
         self.global.password_command.is_some()
             || self.hooks.is_some()
-            || self.backup.as_ref().is_some_and(|backup| backup.names.stdin_from_command)
+            || backup.is_some_and(|backup| backup.names.stdin_from_command || backup.changes.watched)
     }
 
     pub fn acts(&self) -> Vec<Act> {

@@ -40,6 +40,14 @@ fn a_profile_is_the_options_of_the_commands() {
 }
 
 #[test]
+fn a_sandbox_is_in_the_way_of_commands_and_of_a_watcher() {
+    for (key, is_in_the_way) in [("watched = true", true), ("watched = false", false), ("force = true", false)] {
+        let config = read(&format!("[profiles.a]\n[profiles.a.backup]\npaths = \"/a\"\n{key}\n")).unwrap();
+        assert_eq!(config.profile("a").unwrap().is_sandbox_in_the_way(), is_in_the_way, "{key}");
+    }
+}
+
+#[test]
 fn every_option_of_the_commands_is_a_key_or_has_no_use_in_a_file() {
     for table in TABLES {
         let keys: Vec<String> = table.keys().into_iter().map(|(key, _)| key).collect();

@@ -25,8 +25,9 @@ pub struct Job {
     pub written: Vec<PathBuf>,
     /// The directories of repositories on this machine, which may be on disks of their own.
     pub repositories: Vec<PathBuf>,
-    /// Whether the run starts the user's programs (hooks, commands), which the sandbox could break.
-    pub runs_commands: bool,
+    /// Whether the sandbox could break the run: it starts the user's programs (hooks, commands), or asks a watcher, which has
+    /// to see the same mounts.
+    pub is_unconfined: bool,
     /// Whether it is run for the whole machine, by root.
     pub is_system: bool,
 }

@@ -16,7 +16,7 @@ fn job(at: &str) -> Job {
         own: ["/var/lib/copal".into(), "/var/cache/copal".into()],
         written: vec!["/mnt/my backup".into()],
         repositories: vec!["/mnt/my backup".into()],
-        runs_commands: false,
+        is_unconfined: false,
         is_system: true,
     }
 }
@@ -38,8 +38,8 @@ fn verified(job: &Job) -> String {
 #[test]
 fn systemd_finds_nothing_wrong_with_the_units() {
     for at in ["daily", "03:30", "Mon..Fri *-*-* 22:00"] {
-        for (is_system, runs_commands) in [(true, false), (true, true), (false, false)] {
-            let said = verified(&Job { is_system, runs_commands, ..job(at) });
+        for (is_system, is_unconfined) in [(true, false), (true, true), (false, false)] {
+            let said = verified(&Job { is_system, is_unconfined, ..job(at) });
             assert!(said.starts_with("exit status: 0\n") && !said.contains("copal"), "{at} {said}");
         }
     }
@@ -60,7 +60,7 @@ fn a_unit_quotes_what_systemd_would_read_otherwise() {
 
 #[test]
 fn a_units_sandbox_is_for_profiles_that_start_nothing_else() {
-    let service = |runs_commands, is_system| units::service(&Job { runs_commands, is_system, ..job("daily") }).unwrap();
+    let service = |is_unconfined, is_system| units::service(&Job { is_unconfined, is_system, ..job("daily") }).unwrap();
     assert!(
         service(false, true).contains("ProtectSystem=strict") && service(false, true).contains("RequiresMountsFor")
     );
@@ -97,7 +97,7 @@ fn the_units_in_packages_say_what_an_installed_one_would() {
         program: "/usr/bin/copal".into(),
         config: "/etc/copal/copal.toml".into(),
         repositories: Vec::new(),
-        runs_commands: true,
+        is_unconfined: true,
         ..job("daily")
     };
     let without_comments = |text: &str| -> String {

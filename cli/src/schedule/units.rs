@@ -26,8 +26,8 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
         writeln!(text, "Environment={}", quoted(&format!("{name}={value}"), false)?).expect("memory takes every byte");
     }
     text.push_str(ALWAYS);
-    if job.runs_commands {
-        text.push_str("# The profile starts commands, which may need more rights than a backup: no sandbox.\n");
+    if job.is_unconfined {
+        text.push_str("# A sandbox could break the commands that the profile starts, or its watcher: no sandbox.\n");
         return Ok(text);
     }
     text.push_str(CONFINED);

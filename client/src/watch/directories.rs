@@ -104,11 +104,8 @@ impl Directories {
         if !self.is_below(&path) {
             return self.begin(watches, told);
         }
-        if is_new
-            || watches
-                .add(&path)?
-                .is_none_or(|number| !self.paths.get(&number).is_some_and(|paths| paths.contains(&path)))
-        {
+        let is_known = |number| self.paths.get(&number).is_some_and(|paths| paths.contains(&path));
+        if is_new || !watches.add(&path)?.is_some_and(is_known) {
             let below = self.roots.range::<Path, _>((Excluded(&*path), Unbounded));
             let roots: Vec<PathBuf> = below.take_while(|root| root.starts_with(&path)).cloned().collect();
             for top in roots.into_iter().chain([path]) {
@@ -122,6 +119,7 @@ impl Directories {
     pub(super) fn look(&mut self, watches: &Watches, told: &mut dyn FnMut(Told)) -> io::Result<()> {
         let mounted = self.mounts()?;
         for (path, _) in mounted.symmetric_difference(&self.mounted.clone()) {
+            self.elsewhere.remove(path);
             self.directory(watches, path.clone(), true, told)?;
             told(Told::At(path.clone()));
         }
@@ -131,7 +129,9 @@ impl Directories {
         self.mounted = mounted;
         for path in std::mem::take(&mut self.elsewhere) {
             self.add_below(watches, path.clone(), told)?;
-            told(Told::At(path));
+            // Nobody has seen what changed there before it could be watched.
+            let is_watched = !self.elsewhere.contains(&path) && !is_nothing(&path);
+            told(if is_watched { Told::Anything } else { Told::At(path) });
         }
         for directory in std::mem::take(&mut self.nameless) {
             let entries = fs::read_dir(directory).into_iter().flatten().map_while(Result::ok);
@@ -192,20 +192,23 @@ impl Directories {
             }
             match directories_in(&path) {
                 Ok(mut directories) => left.append(&mut directories),
-                Err(error) if is_harmless(&error) => {}
+                Err(error) if is_gone(&error) => {}
                 // It may have directories that are not watched.
-                Err(_) => told(Told::Anything),
+                Err(_) => {
+                    self.elsewhere.insert(path);
+                    told(Told::Anything);
+                }
             }
         }
         Ok(())
     }
 }
 
-/// The device of what lies at a path; none if nothing does, or nobody may look.
+/// The device of what lies at a path; none if nothing does.
 fn device_of(path: &Path) -> io::Result<Option<u64>> {
     match EntryStat::of_path(path) {
         Ok(stat) => Ok(Some(stat.device)),
-        Err(error) if is_harmless(&error) => Ok(None),
+        Err(error) if is_gone(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -216,20 +219,19 @@ fn directories_in(path: &Path) -> io::Result<Vec<PathBuf>> {
         let entry = entry?;
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => directories.push(entry.path()),
-            Err(error) if !is_harmless(&error) => return Err(error),
+            Err(error) if !is_gone(&error) => return Err(error),
             Ok(_) | Err(_) => {}
         }
     }
     Ok(directories)
 }
 
-fn is_harmless(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn is_nothing(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    fs::symlink_metadata(path).is_err_and(|error| is_gone(&error))
 }
 
 /// Most paths of a directory before those that lead to it no more are forgotten.

@@ -178,7 +178,7 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
         written,
         repositories,
         // ssh may start what its configuration names.
-        runs_commands: profile.runs_commands() || begins(&["ssh://", "sftp://"]),
+        is_unconfined: profile.is_sandbox_in_the_way() || begins(&["ssh://", "sftp://"]),
         is_system: is_system(),
     })
 }
