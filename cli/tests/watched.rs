@@ -122,7 +122,7 @@ fn a_directory_above_that_is_replaced_changes_all_of_it() {
     fs::write(machine.path("above/source/new"), "new").unwrap();
     let made = backup();
     assert!(text(&made["gap"]).contains("was replaced") && made["files_new"] == 1, "{made}");
-    // What is there now is watched from then on, and what was moved away is not.
+    // A change in the new directory is in the next list; one in the directory that was moved away is in no snapshot.
     fs::write(machine.path("above/source/later"), "later").unwrap();
     fs::write(machine.path("before/source/later"), "later").unwrap();
     let made = backup();
@@ -237,7 +237,7 @@ fn a_watcher_whose_own_directory_is_below_what_it_watches_goes_on_answering() {
 
 #[test]
 fn what_is_mounted_and_unmounted_is_looked_at_whole_also_above_the_paths() {
-    // Whoever may not mount cannot see this go wrong either.
+    // Only root may mount.
     if !rustix::process::geteuid().is_root() {
         return;
     }

@@ -49,15 +49,15 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let (scan, exclusions) = sources.scan(backend.directory(), options, excluded.as_ref())?.unzip();
     let scan = scan.map(Arc::new);
     // Start the scan before unlocking: unlocking takes as long as looking at tens of thousands of entries.
-    let listed = changed::listed(context, options, &sources)?;
-    let walks = listed.as_ref().is_none_or(|listed| listed.doubt.is_some());
+    let mut list = changed::find_list(context, options, &sources)?;
+    let walks = list.as_ref().is_none_or(|list| list.doubt.is_some());
     let mut ahead = scan.as_ref().filter(|_| walks).map(|scan| scan.begin(threads));
     let opened = opening.open(context, &backend)?;
     context.is_met(&backend, opened.id(), options.another)?;
     let (access, client) = opened.used_by(context)?;
     let narrowing = changed::Narrowed { access, client: &client, exclusions: exclusions.as_ref() };
     let naming = named(context, &options.naming, sources.paths(), threads);
-    let mut changed = listed.as_ref().map(|listed| narrowing.of(context, options, &naming, listed)).transpose()?;
+    let mut changed = list.as_mut().map(|list| narrowing.of(context, options, &naming, list)).transpose()?;
     let how = Options {
         exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
@@ -98,8 +98,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     }
     if !options.dry_run {
         remember(context, &opened);
-        if let Some(listed) = listed {
-            listed.saved(&outcome);
+        if let Some(list) = list {
+            list.saved(&outcome);
         }
     }
     tell_troubles(context, &outcome);

@@ -13,23 +13,28 @@ use super::sources::{Sources, read_list};
 use crate::args::backup::Backup;
 use crate::report::Failure;
 
-/// A list, or why there is none.
-pub(super) struct Listed {
+/// A list of changes, or why there is none.
+pub(super) struct FoundList {
     list: Vec<PathBuf>,
     since: Option<String>,
     pub(super) doubt: Option<Unwatched>,
     asked: Option<Asked>,
 }
 
-/// What the lists or the watcher say; none if neither is named. Has to be known before anything is looked at.
-pub(super) fn listed(context: &Context<'_>, options: &Backup, sources: &Sources) -> Result<Option<Listed>, Failure> {
+/// Reads the lists, or asks the watcher; none if no option names either. Comes before the scan: a change between the two
+/// would be in neither.
+pub(super) fn find_list(
+    context: &Context<'_>,
+    options: &Backup,
+    sources: &Sources,
+) -> Result<Option<FoundList>, Failure> {
     if options.changes.watched {
         let host = options.naming.host.clone().unwrap_or_else(|| context.this_host());
         let who = format!("{:?} {host:?} {:?}", context.address()?, options.naming.label);
         let (told, asked) = ask(&handover_of(&context.places()?, &sources.places()), &who);
         let doubt = told.as_ref().err().copied();
         let (since, list) = told.ok().unzip();
-        return Ok(Some(Listed { list: list.unwrap_or_default(), since, doubt, asked: Some(asked) }));
+        return Ok(Some(FoundList { list: list.unwrap_or_default(), since, doubt, asked: Some(asked) }));
     }
     let (changes, names) = (&options.changes, &options.names);
     let all = [&names.files_from, &names.files_from0, &changes.changed_from, &changes.changed_from0];
@@ -44,10 +49,10 @@ pub(super) fn listed(context: &Context<'_>, options: &Backup, sources: &Sources)
         return Ok(None);
     }
     let list = [lists(&changes.changed_from, b'\n')?, lists(&changes.changed_from0, b'\0')?].concat();
-    Ok(Some(Listed { list, since: changes.changed_since.clone(), doubt: None, asked: None }))
+    Ok(Some(FoundList { list, since: changes.changed_since.clone(), doubt: None, asked: None }))
 }
 
-impl Listed {
+impl FoundList {
     /// Tells the watcher which snapshot has what it has listed.
     pub(super) fn saved(self, outcome: &Outcome) {
         if let (Some(asked), Some(snapshot)) = (self.asked, outcome.snapshot.or(outcome.parent)) {
@@ -70,13 +75,13 @@ impl Narrowed<'_> {
         context: &Context<'_>,
         options: &Backup,
         named: &Options,
-        listed: &Listed,
+        found: &mut FoundList,
     ) -> Result<Narrowing, Failure> {
         let source = self.access.domain_keys(self.client.domain).source_id(&named.host, &named.paths, &named.label);
         Ok(Narrowing {
-            list: listed.list.clone(),
-            since: listed.since.clone(),
-            doubt: listed.doubt,
+            list: std::mem::take(&mut found.list),
+            since: found.since.take(),
+            doubt: found.doubt,
             most: options.changes.walk_every,
             configuration: format!("{:?} {:?}", named.paths, self.exclusions),
             note: context.places()?.state_of(self.access.id()).join(format!("changed-{source}")),

@@ -1,4 +1,4 @@
-//! Changes: which paths have changed since each of those who follow has last confirmed.
+//! Changes: which paths have changed since the last snapshot of each follower. A follower is a series of backups.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ const MOST: usize = 250_000;
 #[derive(Default)]
 pub(super) struct Changes {
     latest: u64,
-    /// Each path with its last change.
+    /// Each path with the number of its last change.
     paths: BTreeMap<PathBuf, u64>,
     followers: BTreeMap<String, Follower>,
 }

@@ -10,11 +10,13 @@ use crate::stat::EntryStat;
 use crate::system::event::Event;
 use crate::system::{Watches, mounts};
 
-/// Directories at, below and above the watched paths. Those above are watched for what leads to a watched path.
+/// Directories at, below and above the watched paths. Those above only tell whether a directory on the way to a watched path
+/// is another one now.
 ///
-/// A directory stays watched when it is moved or removed, until the kernel says that it is gone: events that it had before
-/// are still to come. So it may have several paths, and some of them lead to it no more; what is told too much is only
-/// looked at.
+/// A directory stays watched after it is moved or removed, until the kernel says that it is gone, because earlier events of
+/// it may still be queued. So it may have several paths, old ones among them. A path that is told without need costs the
+/// backup one look.
+#[derive(Default)]
 pub(super) struct Directories {
     roots: BTreeSet<PathBuf>,
     paths: HashMap<i32, BTreeSet<PathBuf>>,
@@ -22,7 +24,8 @@ pub(super) struct Directories {
     elsewhere: BTreeSet<PathBuf>,
     /// The mounts at, below and above the watched paths when they were last looked at.
     mounted: BTreeSet<(PathBuf, Vec<u8>)>,
-    /// Directories in which a file was written by a name that it has no more. It may have another one there.
+    /// Directories with a file that was written after it lost the name by which it was opened. It may have another name
+    /// there.
     nameless: BTreeSet<PathBuf>,
 }
 
@@ -37,8 +40,7 @@ pub(super) enum Told {
 
 impl Directories {
     pub(super) fn new(roots: BTreeSet<PathBuf>) -> Self {
-        let none = BTreeSet::new;
-        Self { roots, paths: HashMap::new(), elsewhere: none(), mounted: BTreeSet::new(), nameless: none() }
+        Self { roots, ..Self::default() }
     }
 
     /// Number of directories that are watched.
@@ -115,7 +117,8 @@ impl Directories {
         Ok(())
     }
 
-    /// Says what changes without an event: mounts, what lies on other devices, and files that have lost a name.
+    /// Tells of changes without an event: mounts, what lies on other devices, and files that were written after they lost a
+    /// name.
     pub(super) fn look(&mut self, watches: &Watches, told: &mut dyn FnMut(Told)) -> io::Result<()> {
         let mounted = self.mounts()?;
         for (path, _) in mounted.symmetric_difference(&self.mounted.clone()) {
@@ -123,13 +126,13 @@ impl Directories {
             self.directory(watches, path.clone(), true, told)?;
             told(Told::At(path.clone()));
         }
-        // Who writes to a file that is mounted on another file is told of where it lies.
+        // The kernel tells of a write to a file that is mounted on another one only in the file's own directory.
         let files = mounted.iter().map(|(path, _)| path).filter(|path| !path.is_dir());
         files.for_each(|path| told(Told::At(path.clone())));
         self.mounted = mounted;
         for path in std::mem::take(&mut self.elsewhere) {
             self.add_below(watches, path.clone(), told)?;
-            // Nobody has seen what changed there before it could be watched.
+            // It can be watched only now: changes before were not seen.
             let is_watched = !self.elsewhere.contains(&path) && !is_nothing(&path);
             told(if is_watched { Told::Anything } else { Told::At(path) });
         }
@@ -160,7 +163,7 @@ impl Directories {
         let paths = self.paths.entry(number).or_default();
         paths.insert(path.to_owned());
         if paths.len() > MOST_PATHS {
-            // Who renames it again and again leaves paths that lead to it no more.
+            // It was renamed again and again: keep only the paths that lead to a directory today.
             for path in std::mem::take(paths) {
                 if let Some(number) = watches.add(&path)? {
                     self.paths.entry(number).or_default().insert(path);

@@ -8,16 +8,16 @@
 //!
 //! Each is written under another name first. `lock` is locked as long as a watcher runs.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use copal_format::id::SnapshotId;
+use copal_format::id::{ObjectHash, SnapshotId};
 use copal_jobs::context::Entropy;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::entropy::SystemEntropy;
 use crate::places::Places;
@@ -37,55 +37,61 @@ pub enum Unwatched {
     Unseen,
 }
 
-/// What a backup says to a watcher that it has asked, once it has made a snapshot.
+/// A question that a watcher has answered. The backup confirms it once it has made a snapshot.
 #[derive(Debug)]
-pub struct Asked(Option<(PathBuf, Done)>);
+pub struct Asked(Option<Answered>);
+
+#[derive(Debug)]
+struct Answered {
+    handover: PathBuf,
+    who: String,
+    run: String,
+    upto: u64,
+}
 
 impl Asked {
     /// Tells the watcher which snapshot has everything that it was asked for. If it does not learn that, the next list is
     /// longer, or the next backup looks at everything.
     pub fn confirm(self, snapshot: SnapshotId) {
-        if let Some((file, done)) = self.0 {
-            let _ = put(&file, &text(&Done { snapshot: snapshot.to_string(), ..done }));
+        if let Some(Answered { handover, who, run, upto }) = self.0 {
+            let _ = put(&handover, &format!("{DONE}{who}"), &text(&Done { run, upto, snapshot: snapshot.to_string() }));
         }
     }
 }
 
-/// The directory in which backups of these paths meet their watcher. The paths are absolute. Who sees other mounts meets
-/// another watcher: it knows of other files.
+/// The directory in which backups of these paths meet their watcher. The paths are absolute. A process
+/// that sees other mounts has another directory, since its files may be others.
 pub fn handover_of(places: &Places, paths: &[PathBuf]) -> PathBuf {
-    let mut hash = Sha256::new();
-    hash.update([&*bytes_of(mount_table().as_os_str()), b"\0"].concat());
-    let mut paths: Vec<&PathBuf> = paths.iter().collect();
-    paths.sort();
-    paths.dedup();
+    let paths: BTreeSet<&PathBuf> = paths.iter().collect();
+    let mut named = bytes_of(mount_table().as_os_str()).into_owned();
     for path in paths {
-        hash.update([&*bytes_of(path.as_os_str()), b"\0"].concat());
+        named.push(0);
+        named.extend_from_slice(&bytes_of(path.as_os_str()));
     }
-    places.state().join("watch").join(hex(&hash.finalize()[..16]))
+    places.state().join("watch").join(ObjectHash::of(&named).to_string())
 }
 
 /// Asks the watcher what has changed: gives the snapshot that has everything else, in hexadecimal digits, and the paths.
-/// `who` names those who follow the same snapshots, whatever it is.
+/// `who` is any text that all backups of one series have, and no others.
 pub fn ask(handover: &Path, who: &str) -> (Result<(String, Vec<PathBuf>), Unwatched>, Asked) {
     let none = |why| (Err(why), Asked(None));
     if !is_watched(handover) {
         return none(Unwatched::Nobody);
     }
-    let who = hex(&Sha256::digest(who)[..16]);
+    let who = ObjectHash::of(who.as_bytes()).to_string();
     let nonce = nonce();
     let list = handover.join(format!("{LIST}{who}"));
     let _ = fs::remove_file(&list);
-    if put(&handover.join(format!("{ASK}{who}")), &text(&Question { nonce: nonce.clone() })).is_err() {
+    if put(handover, &format!("{ASK}{who}"), &text(&Question { nonce: nonce.clone() })).is_err() {
         return none(Unwatched::Silent);
     }
     let until = Instant::now() + PATIENCE;
     loop {
         let found = taken(&list).and_then(|bytes| read(&bytes)).filter(|(answer, _)| answer.nonce == nonce);
         if let Some((answer, paths)) = found {
-            let done = Done { run: answer.run, upto: answer.upto, snapshot: String::new() };
             let list = answer.since.map(|since| (since, paths)).ok_or(Unwatched::Unseen);
-            return (list, Asked(Some((handover.join(format!("{DONE}{who}")), done))));
+            let (handover, run, upto) = (handover.to_owned(), answer.run, answer.upto);
+            return (list, Asked(Some(Answered { handover, who, run, upto })));
         }
         if Instant::now() > until || !is_watched(handover) {
             return none(Unwatched::Silent);
@@ -106,14 +112,14 @@ fn read(bytes: &[u8]) -> Option<(Answer, Vec<PathBuf>)> {
     Some((serde_json::from_slice(line).ok()?, paths.map(|path| path_of(path).into_owned()).collect()))
 }
 
-/// What a backup wants to know.
+/// What a backup writes to ask.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
     /// Comes again in the answer.
     pub(super) nonce: String,
 }
 
-/// What a watcher knows.
+/// What a watcher writes before the paths.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) nonce: String,
@@ -125,8 +131,8 @@ pub(super) struct Answer {
     pub(super) since: Option<String>,
 }
 
-/// What a backup has saved.
-#[derive(Debug, Serialize, Deserialize)]
+/// What a backup writes once it has made a snapshot.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) run: String,
     pub(super) upto: u64,
@@ -134,11 +140,11 @@ pub(super) struct Done {
 }
 
 /// Writes a file of the handover, whole or not at all. It means nothing after a crash, so it is not synced.
-pub(super) fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = file.with_file_name(format!(".{}", nonce()));
-    let mut open = private_file();
-    let written = open.create_new(true).open(&unfinished).and_then(|mut file| file.write_all(bytes));
-    written.and_then(|()| fs::rename(&unfinished, file)).inspect_err(|_| {
+pub(super) fn put(handover: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = handover.join(format!(".{}", nonce()));
+    let created = private_file().create_new(true).open(&unfinished);
+    let written = created.and_then(|mut file| file.write_all(bytes));
+    written.and_then(|()| fs::rename(&unfinished, handover.join(name))).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
 }
@@ -153,21 +159,18 @@ pub(super) fn taken(file: &Path) -> Option<Vec<u8>> {
 
 /// Whether a name is one that [`ask`] gives to those who follow.
 pub(super) fn is_follower(who: &str) -> bool {
-    who.len() == 32 && who.bytes().all(|byte| byte.is_ascii_hexdigit())
+    who.len() == 2 * ObjectHash::LEN && who.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 pub(super) fn text(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
 
+/// A text that nothing else has.
 pub(super) fn nonce() -> String {
     let mut bytes = [0; 16];
     SystemEntropy.fill(&mut bytes);
-    hex(&bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_le_bytes(bytes))
 }
 
 pub(super) const ASK: &str = "ask-";

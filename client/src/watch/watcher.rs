@@ -32,7 +32,7 @@ pub struct Watcher {
     /// Locked as long as this lives.
     _lock: File,
     watches: Watches,
-    /// By which the events of the handover come.
+    /// The number by which events name the handover.
     door: Option<i32>,
     directories: Directories,
     changes: Changes,
@@ -137,6 +137,6 @@ impl Answering<'_> {
             bytes.extend_from_slice(&bytes_of(path.as_os_str()));
             bytes.push(0);
         }
-        let _ = put(&self.handover.join(format!("{LIST}{who}")), &bytes);
+        let _ = put(self.handover, &format!("{LIST}{who}"), &bytes);
     }
 }

@@ -63,7 +63,7 @@ impl Watches {
     }
 }
 
-/// Where file systems are mounted, each with what tells the mount from another one at the same place.
+/// Reads the kernel's table of mounts: each mount point, with the fields that differ if something else is mounted there.
 pub(crate) fn mounts() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let text = std::fs::read("/proc/self/mountinfo")?;
     let mount = |line: &[u8]| {
@@ -74,7 +74,7 @@ pub(crate) fn mounts() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
 }
 
-/// What names the table of mounts that this process sees.
+/// The name of this process's mount namespace. Processes with the same name see the same mounts.
 pub(crate) fn mount_table() -> PathBuf {
     std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default()
 }
@@ -93,7 +93,8 @@ fn unescaped(written: &[u8]) -> PathBuf {
     OsStr::from_bytes(&path).into()
 }
 
-/// What changes an entry, or which entries there are. Whoever writes through a mapping is told of when they close the file.
+/// An entry is written, gets other metadata, appears, vanishes or is renamed. The kernel tells of a write through a memory
+/// mapping only when the file is closed.
 const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
