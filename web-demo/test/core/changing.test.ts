@@ -60,6 +60,11 @@ test("a reading that comes too late is tried again at once, and what was read be
   expect([textOf(found), isChanging]).toEqual(["whole", false]);
 });
 
+test("a file is tried as long as somebody writes to it each time it is opened", async () => {
+  const busy = writing([...Array(50).fill("stale"), "fresh"]);
+  expect(textOf((await settled(failed, busy.open, labour, NOW)).found)).toBe("state 50");
+});
+
 test("a file that cannot be read though nobody writes to it is not tried again and again", async () => {
   let opened = 0;
   const open = async () => {

@@ -62,8 +62,10 @@ function whole(open: Open): Promise<Content> {
   return atOnce(open, async (file) => ({ modified: file.lastModified, bytes: new Uint8Array(await file.slice(0, GROWN).arrayBuffer()) }));
 }
 
-/** Does something with a file before anybody has written to it again, which may take several tries. */
+/** Does something with a file before anybody has written to it again, which may take many tries: at least `TRIES`, and as many
+ * as fit into `PATIENCE`. */
 async function atOnce<T>(open: Open, work: (file: File) => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE;
   let file = await open();
   for (let left = TRIES; ; left--) {
     try {
@@ -72,16 +74,20 @@ async function atOnce<T>(open: Open, work: (file: File) => Promise<T>): Promise<
       const failed = { size: file.size, modified: file.lastModified };
       file = await open();
       // A file that cannot be read for another reason is not tried again.
-      if (left <= 1 || (file.size === failed.size && file.lastModified === failed.modified)) throw error;
+      const isOver = left <= 1 && performance.now() > until;
+      if (isOver || (file.size === failed.size && file.lastModified === failed.modified)) throw error;
     }
   }
 }
 
 /** A file that changes while it is read is read so often. */
 export const READINGS = 3;
-/** Between opening and reading a file of a log that is written every few milliseconds, one of ten tries fails. */
+/** Between opening and reading a log that is written every five milliseconds, one of thirteen tries fails on an idle machine,
+ * and almost every one on a machine so busy that opening takes as long. */
 const TRIES = 20;
-/** Milliseconds. Browsers compare the times of files to the second. */
+/** Milliseconds. */
+const PATIENCE = 5_000;
+/** Milliseconds. Some browsers compare the times of files to the second only. */
 const RECENT = 3_000;
 /** Bytes that are not halved again. */
 const SMALL = 64 << 10;
