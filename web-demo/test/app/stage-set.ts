@@ -33,6 +33,7 @@ export async function stageSet(): Promise<StageSet> {
   });
   const browser = await chromium.launch({
     executablePath: process.env["COPAL_CHROMIUM"] ?? "/usr/bin/chromium",
+    timeout: 180_000,
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
   return {

@@ -7,7 +7,7 @@ import { enter, PHONE, stageSet, type StageSet } from "../app/stage-set";
 
 vi.setConfig({ testTimeout: 300_000 });
 let set: StageSet;
-beforeAll(async () => { set = await stageSet(); }, 300_000);
+beforeAll(async () => { set = await stageSet(); });
 afterAll(async () => set?.close());
 
 function scene(name: string): Scene {
@@ -117,6 +117,7 @@ describe("with the keyboard alone", () => {
     await page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
     await page.getByRole("searchbox").fill("a");
     await page.getByText("8 names found").waitFor();
+    await page.locator(".tab-note").waitFor();
     await page.locator(".tab-note").waitFor({ state: "detached" });
     expect(await page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("search");
   });

@@ -183,7 +183,7 @@ class Marionette {
 }
 
 async function until(what: string, holds: () => Promise<boolean>, child?: ChildProcess): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await holds()); ) {
+  for (const deadline = Date.now() + 240_000; !(await holds()); ) {
     if (Date.now() > deadline || (child && child.exitCode !== null)) throw new Error(`it does not come to pass that ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }

@@ -73,15 +73,15 @@ test("a backup that is paused uploads nothing until it goes on", async () => {
     run.pause();
     await until(() => state === "paused");
     // What was on its way arrives; then nothing moves.
-    const still = async () => {
+    const still = async (ms: number) => {
       for (let last = -1; last !== stored; ) {
         last = stored;
-        await new Promise((resolve) => setTimeout(resolve, 5_000));
+        await new Promise((resolve) => setTimeout(resolve, ms));
       }
       return { stored, read };
     };
-    const paused = await still();
-    const later = await still();
+    const paused = await still(10_000);
+    const later = await still(5_000);
     run.resume();
     const result = await run.done;
     return { paused, later, result };

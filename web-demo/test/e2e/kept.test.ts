@@ -36,7 +36,7 @@ function backUp(): string {
 
 /** Waits until the list of snapshots is as long. */
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 30_000; !(await holds()); ) {
+  for (const deadline = Date.now() + 150_000; !(await holds()); ) {
     if (Date.now() > deadline) throw new Error(`it does not come to pass that ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
@@ -56,11 +56,11 @@ beforeAll(async () => {
   await machine.serve(web, ["--expire-every", "1s"]);
   browser = await launch();
   const context = await browser.newContext();
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(150_000);
   page = await context.newPage();
   page.on("console", (message) => { if (/Content Security Policy|Trusted|Refused/i.test(message.text())) strays.push(message.text()); });
   page.on("pageerror", (error) => strays.push(`error: ${error.message}`));
-}, 300_000);
+});
 
 afterAll(async () => {
   await browser?.close();

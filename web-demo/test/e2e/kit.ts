@@ -215,8 +215,11 @@ export const FLAGS = [
   "--disable-component-update", "--disable-sync",
 ];
 
+/** Milliseconds in which a browser starts on a busy machine. */
+export const START = 180_000;
+
 export async function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, headless: true });
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, headless: true, timeout: START });
 }
 
 /** A page of its own context, and what it should not have done. */

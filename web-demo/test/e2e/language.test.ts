@@ -26,7 +26,7 @@ afterAll(async () => {
 /** Opens the page as somebody with this language, and goes on whatever language the page then speaks. */
 async function visit(locale: string): Promise<Page> {
   const context = await browser.newContext({ locale });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(150_000);
   await context.addInitScript(() => Reflect.deleteProperty(window, "showDirectoryPicker"));
   const page = await context.newPage();
   await page.goto(machine.url);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await machine.serve(web, SCHEDULE);
   context = await browser.newContext();
   page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(150_000);
   await page.goto(machine.url);
   await open();
 });

@@ -5,7 +5,7 @@ import { createReadStream, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { FLAGS, Machine, PASSPHRASE, product } from "./kit";
+import { FLAGS, Machine, PASSPHRASE, START, product } from "./kit";
 
 let web: string;
 let machine: Machine;
@@ -21,7 +21,7 @@ beforeEach(async () => {
   machine.init();
   await machine.serve(web);
   const executablePath = process.env["COPAL_CHROMIUM"] ?? "/usr/bin/chromium";
-  context = await chromium.launchPersistentContext(machine.path("profile"), { executablePath, args: FLAGS, acceptDownloads: true });
+  context = await chromium.launchPersistentContext(machine.path("profile"), { executablePath, args: FLAGS, acceptDownloads: true, timeout: START });
   page = await context.newPage();
   page.setDefaultTimeout(120_000);
   // A download goes where downloads go: nobody can answer a dialog.

@@ -223,7 +223,7 @@ test("a gallery of two hundred pictures shows those in view, is gone through wit
   put("Album", files);
   await look("Album");
   await page.getByRole("radio", { name: "Gallery" }).check();
-  const settled = () => page.waitForFunction(() => document.querySelectorAll(".tile").length > 8 && document.querySelectorAll(".tile .bone").length === 0);
+  const settled = () => page.waitForFunction(() => document.querySelectorAll(".tile").length > 8 && document.querySelectorAll(".tile .bone").length === 0 && [...document.querySelectorAll<HTMLImageElement>(".tile img")].every((image) => image.complete && image.naturalWidth > 0));
   await settled();
   const tile = (name: string) => page.getByRole("option").filter({ hasText: name });
   // The camera's own picture is green and turned; of the large one nothing was read but its head.

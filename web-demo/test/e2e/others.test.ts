@@ -70,7 +70,7 @@ async function whole(file: string): Promise<void> {
     const isSame = bytes > 0 && bytes === before;
     before = bytes;
     return isSame;
-  }, { timeout: 60_000, interval: 500 }).toBe(true);
+  }, { timeout: 240_000, interval: 2_000 }).toBe(true);
 }
 
 function picture(name: string, png: Buffer): void {

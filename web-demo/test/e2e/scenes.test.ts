@@ -29,7 +29,7 @@ beforeAll(async () => {
   if (shots) await mkdir(shots, { recursive: true });
   set = await stageSet();
   round = new Round(set, { ...FIRST, hasTouch: true });
-}, 300_000);
+});
 afterAll(async () => set?.close());
 
 test.each(SCENES.filter((scene) => !only || scene.name.startsWith(only)))("$name is whole, usable by everybody, and within the policy", async (scene) => {

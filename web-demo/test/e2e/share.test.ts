@@ -36,7 +36,7 @@ beforeAll(async () => {
   await owner.goto(machine.url);
   await owner.getByRole("textbox", { name: "Passphrase" }).fill(PASSPHRASE);
   await owner.keyboard.press("Enter");
-}, 300_000);
+});
 afterAll(async () => {
   await browser?.close();
   await machine?.end();
@@ -160,7 +160,7 @@ test("a link to a folder opens in a browser that was never here, once for each c
   await look(german, "german");
   await german.context().close();
   expect(strays).toEqual([]);
-}, 240_000);
+});
 
 test("a link to one file that may be opened once opens nothing the second time", async () => {
   await owner.getByRole("row").filter({ hasText: "walk.txt" }).locator("[data-tick]").click();
@@ -177,7 +177,7 @@ test("a link to one file that may be opened once opens nothing the second time",
   await look(second.page, "gone");
   for (const { page } of [first, second]) await page.context().close();
   expect(strays).toEqual([]);
-}, 120_000);
+});
 
 test("what a server has altered is not handed over", async () => {
   const link = await share("1,000 times", "1 day");
@@ -202,7 +202,7 @@ test("what a server has altered is not handed over", async () => {
   expect(downloads).toBe(0);
   await page.context().close();
   expect(strays).toEqual([]);
-}, 120_000);
+});
 
 test("the owner sees how often a link was opened, from another browser too, and revokes it: a download breaks off", async () => {
   const link = await share("5 times", "30 days", "For Ben");
@@ -228,7 +228,7 @@ test("the owner sees how often a link was opened, from another browser too, and 
   await late.page.getByText("This link opens nothing").waitFor();
   for (const one of [page, other, late.page]) await one.context().close();
   expect(strays).toEqual([]);
-}, 120_000);
+});
 
 test("what is too large, or was stopped, leaves nothing on the server", async () => {
   const before = listing(join(machine.repository, "shares"));
@@ -242,7 +242,7 @@ test("what is too large, or was stopped, leaves nothing on the server", async ()
   await owner.unroute("**/v1/objects/shares/**");
   await owner.getByRole("button", { name: "Cancel" }).click();
   expect(listing(join(machine.repository, "shares"))).toEqual(before);
-}, 120_000);
+});
 
 /** Whether anything that the server stores for shares holds a text. */
 function machineKnows(text: string): boolean {

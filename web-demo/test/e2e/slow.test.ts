@@ -34,6 +34,9 @@ async function begin({ page }: Tab, folder: string): Promise<void> {
   });
 }
 
+/** Bytes of a line in a second. */
+const RATE = 250_000;
+
 async function told({ page }: Tab): Promise<{ ms: number; progress: BackupProgress }[]> {
   return page.evaluate(() => (window as unknown as { told: { ms: number; progress: BackupProgress }[] }).told);
 }
@@ -54,23 +57,25 @@ async function until(tab: Tab, holds: (progress: BackupProgress) => boolean): Pr
 test("over a line of 2 Mbit/s the page says what has gone and what is left, the first of it is safe within 40 seconds, and what is safe is not sent again", async () => {
   const folder = machine.path("Pictures");
   generate(folder, { files: 40, large: 24 << 20 });
-  line = await SlowLine.open(machine.url, 250_000);
+  line = await SlowLine.open(machine.url, RATE);
   slow = await open(browser, line.url);
   await unlock(slow);
   await begin(slow, folder);
+  await until(slow, ({ securedBytes }) => securedBytes > 0);
+  // On a busy machine the line takes less.
+  const seconds = line.sent / RATE;
   const safe = await until(slow, ({ securedBytes }) => securedBytes > 4 << 20);
   const all = await told(slow);
   const size = statSync(join(folder, "noise.bin")).size;
 
   // The line takes 250 kB a second; some hundred kB wait in sockets on the way.
-  const ahead = all.map(({ ms, progress }) => progress.newBytes - (progress.bytes.read - progress.bytes.done) - (250 * ms + 8e6));
+  const ahead = all.map(({ ms, progress }) => progress.newBytes - (progress.bytes.read - progress.bytes.done) - ((RATE / 1000) * ms + 8e6));
   expect(Math.max(...ahead), "more is said to be done than the line can have taken").toBeLessThan(0);
   const etas = all.flatMap(({ ms, progress }) => (ms > 15_000 && progress.eta !== null ? [progress.eta] : []));
   expect(etas.length).toBeGreaterThan(0);
   expect(Math.max(...etas)).toBeLessThan(600);
   expect(Math.min(...etas)).toBeGreaterThan(20);
-  const [first] = all.filter(({ progress }) => progress.securedBytes > 0);
-  expect(first!.ms).toBeLessThan(40_000);
+  expect(seconds).toBeLessThan(40);
   // Never more than was sent.
   expect(safe.securedBytes).toBeLessThan(line.sent + (6 << 20));
 
@@ -86,7 +91,7 @@ test("over a line of 2 Mbit/s the page says what has gone and what is left, the 
   expect(result!.bytes - result!.newBytes).toBeGreaterThanOrEqual(safe.securedBytes);
   machine.copal(["restore", result!.snapshot, "--target", "out"]);
   expect(listing(machine.path("out/Pictures"))).toEqual(listing(folder));
-}, 300_000);
+});
 
 test("what is safe when the server has no more room is noted, offered after a reload, and not sent again", async () => {
   const folder = machine.path("Pictures");
@@ -117,7 +122,7 @@ test("what is safe when the server has no more room is noted, offered after a re
   expect(await page.evaluate(() => window.core.unfinished())).toEqual([]);
   machine.copal(["restore", result!.snapshot, "--target", "out"]);
   expect(listing(machine.path("out/Pictures"))).toEqual(listing(folder));
-}, 300_000);
+});
 
 test("a folder whose backup has crashed is offered with one click, and goes on", async () => {
   await unlock(tab);

@@ -217,7 +217,7 @@ export const CORES: Record<string, () => Core | Promise<Core>> = {
   troubled: () => running({ leftOut: TROUBLED }),
   verifying: () => running({ phase: "verifying", bytes: { done: 4.6 * GIB, read: 4.6 * GIB, total: 4.6 * GIB, expected: null }, files: { done: 21_760, total: 21_760, expected: null, unchanged: 21_392 }, rate: 0, eta: null, currentFile: null, waitingBytes: 0, securedBytes: 4.6 * GIB }),
   done: () => ended(RESULT),
-  "done-later": () => scripted({ startBackup: async () => ({ ...scriptedRun<BackupProgress, BackupResult>(PROGRESS, null), done: new Promise((done) => setTimeout(() => done(RESULT), 2_500)) }) }),
+  "done-later": () => scripted({ startBackup: async () => ({ ...scriptedRun<BackupProgress, BackupResult>(PROGRESS, null), done: new Promise((done) => setTimeout(() => done(RESULT), 15_000)) }) }),
   "done-waiting": () => ended({ ...RESULT, receipt: "waiting", resumed: true }),
   "done-troubled": () => ended({ ...RESULT, leftOut: TROUBLED }),
   "ended-full": () => ended(failure("server-full")),
