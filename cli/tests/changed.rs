@@ -9,7 +9,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::kit::{Machine, first_json, text};
+use crate::kit::{Machine, assert_same, first_json, text};
+use crate::managed::world::{joined, managed, upload};
 
 /// Saves the source with a list of these paths of it.
 fn saved(machine: &Machine, listed: &[PathBuf], options: &[&str]) -> Value {
@@ -40,12 +41,16 @@ fn begun() -> Machine {
 /// A machine with some directories of files.
 pub(crate) fn folders() -> Machine {
     let machine = Machine::new();
+    folders_in(&machine);
+    machine
+}
+
+pub(crate) fn folders_in(machine: &Machine) {
     for directory in 0..12 {
         for file in 0..20 {
             machine.write(&format!("d{directory}/e{}/f{file}", file % 3), format!("{directory} {file}"));
         }
     }
-    machine
 }
 
 /// Numbers that come again for the same seed.
@@ -207,6 +212,75 @@ fn a_list_follows_the_snapshot_that_it_names() {
 }
 
 #[test]
+fn with_as_path_a_list_has_paths_of_the_snapshot_whatever_lies_there_now() {
+    let machine = folders();
+    let live = machine.path("live");
+    fs::create_dir(&live).unwrap();
+    symlink("/", live.join("d1")).unwrap();
+    let save = |names: &[&str], since: &str| {
+        let list: String = names.iter().map(|name| format!("{}/{name}\n", live.display())).collect();
+        fs::write(machine.path("list"), list).unwrap();
+        let options = ["--as-path", live.to_str().unwrap(), "--changed-from", "list", "--changed-since", since];
+        machine.json(&[&["backup", "source"][..], &options].concat())
+    };
+    fs::write(machine.path("id"), "0".repeat(32)).unwrap();
+    let first = save(&[], "@id");
+    assert_eq!(first["narrowed"], false);
+    machine.write("d1/e1/f1", "listed");
+    machine.remove("d2/e1/f1");
+    fs::write(machine.path("id"), text(&first["snapshot_id"]) + "\n").unwrap();
+    let made = save(&["d1/e1/f1", "d2/e1/f1"], "@id");
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()), "{made}");
+    machine.ok(&["restore", &text(&made["snapshot_id"]), "-t", "out"]);
+    assert_same(&machine.path("source"), &machine.path("out").join(live.strip_prefix("/").unwrap()));
+    assert!(text(&save(&[], "@id")["gap"]).contains("follows another"));
+    // Paths that the source is not saved under are no files that have gone.
+    let last = machine.snapshots().pop().unwrap();
+    let astray = save(&["somewhere/d1/e1/f1"], &last);
+    assert!(text(&astray["gap"]).contains("no path of the list"), "{astray}");
+    // What a file holds is a whole id: a beginning would fit another snapshot, too.
+    fs::write(machine.path("id"), "0").unwrap();
+    let said = machine.run(&["backup", "source", "--changed-from", "list", "--changed-since", "@id"]).exits(2).err;
+    assert!(said.contains("id does not hold the id of a snapshot"), "{said}");
+}
+
+#[test]
+fn a_write_only_machine_takes_over_what_its_kept_tree_has() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    folders_in(&machine);
+    machine.write("large", vec![7_u8; 40 << 20]);
+    let save = |told: &[PathBuf]| {
+        let list: String = told.iter().map(|path| format!("{}\n", machine.source(path).display())).collect();
+        fs::write(machine.path("list"), list).unwrap();
+        let made = first_json(&upload(&machine, &["--changed-from", "list"]).text());
+        owner.ok(&["ingest"]);
+        made
+    };
+    assert_eq!(save(&[])["narrowed"], false);
+    for seed in 300..306 {
+        let mut numbers = Numbers(seed);
+        let told: Vec<PathBuf> = (0..numbers.below(5)).flat_map(|_| change(&machine, &mut numbers)).collect();
+        let made = save(&told);
+        assert_eq!(made["narrowed"], true, "{seed}: {made}");
+        let out = format!("out-{seed}");
+        owner.ok(&["restore", &text(&made["snapshot_id"]), "-t", &out]);
+        let restored = owner.path(&out).join(machine.path("source").strip_prefix("/").unwrap());
+        assert_same(&machine.path("source"), &restored);
+        let whole = machine.json(&["backup", "source", "-n"]);
+        for key in ["dirs", "others", "bytes_scanned"] {
+            assert_eq!(made[key], whole[key], "{seed}: {key}");
+        }
+    }
+    // What waits for an answer may be rejected: nothing is taken over from it.
+    fs::write(machine.path("list"), "").unwrap();
+    let unanswered = first_json(&upload(&machine, &["--changed-from", "list"]).text());
+    assert_eq!(unanswered["narrowed"], true);
+    assert!(text(&save(&[])["gap"]).contains("not the one that this machine made with a list"));
+    assert_eq!(owner.check(&["--read-data"]).0, 0);
+}
+
+#[test]
 fn excluded_things_and_the_repository_are_not_saved_because_they_are_listed() {
     let machine = Machine::new();
     machine.write("a", "1");
@@ -280,17 +354,22 @@ fn note(machine: &Machine) -> PathBuf {
 }
 
 #[test]
-fn what_the_last_backup_could_not_save_is_looked_at_again() {
-    let machine = begun();
-    machine.write("d1/e1/f1", "as it is now");
-    let path = machine.source("d1/e1/f1").as_os_str().as_bytes()[1..].to_vec();
-    let file = note(&machine);
-    let mut noted: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    noted["troubles"] = vec![path].into();
-    fs::write(&file, noted.to_string()).unwrap();
-    let made = saved(&machine, &[], &[]);
-    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
-    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+fn what_the_last_backup_could_not_save_is_looked_at_again_and_of_a_directory_all_that_is_in_it() {
+    let machine = folders();
+    // The times of directories prove something after two seconds.
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    saved(&machine, &[], &[]);
+    for (trouble, changed) in [("d1/e1/f1", "d1/e1/f1"), ("d2", "d2/e2/f2")] {
+        machine.write(changed, "as it is now");
+        let path = machine.source(trouble).as_os_str().as_bytes()[1..].to_vec();
+        let file = note(&machine);
+        let mut noted: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        noted["troubles"] = vec![path].into();
+        fs::write(&file, noted.to_string()).unwrap();
+        let made = saved(&machine, &[], &[]);
+        assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()), "{trouble}");
+        assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    }
 }
 
 #[test]

@@ -10,31 +10,160 @@
 #
 # The snapshot lies on the same file system. Only root may write to the directory that it lies in: others could put
 # something else there. A subvolume below is not in the snapshot: it needs a profile of its own.
+#
+# With a further word, LIST, both hooks also let the backup look only at what has changed. The snapshot of the last backup is
+# kept as SNAPSHOT.last, and btrfs compares the two without reading files. Profiles share neither SNAPSHOT nor LIST, as-path is
+# SUBVOLUME without links on the way, and nobody calls "make" while a backup runs.
+#
+#   changed-from0 = ["/var/lib/copal-home.list"]
+#   changed-since = "@/var/lib/copal-home.list.since"
+#   before-backup = ["/etc/copal/btrfs.sh", "make", "/home", "/home/.copal-snapshot", "/var/lib/copal-home.list"]
+#   after-backup = ["/etc/copal/btrfs.sh", "drop", "/home", "/home/.copal-snapshot", "/var/lib/copal-home.list"]
 set -eu
+export LC_ALL=C
+umask 077
 fail() { echo "btrfs.sh: $1" >&2; exit 1; }
-[ $# -eq 3 ] || fail 'usage: btrfs.sh make|drop SUBVOLUME SNAPSHOT'
-act=$1 subvolume=$2 snapshot=$3
-case $subvolume in /*) ;; *) fail "$subvolume is not absolute" ;; esac
-case $snapshot in /*) ;; *) fail "$snapshot is not absolute" ;; esac
+[ $# -eq 3 ] || [ $# -eq 4 ] || fail 'usage: btrfs.sh make|drop SUBVOLUME SNAPSHOT [LIST]'
+act=$1 subvolume=$2 snapshot=$3 list=${4-}
+last=$snapshot.last
+for path in "$subvolume" "$snapshot" "${list:-/}"; do
+    case $path in /*) ;; *) fail "$path is not absolute" ;; esac
+done
 
 uuid() { btrfs subvolume show "$1" | sed -n "s/^[[:space:]]*$2:[[:space:]]*//p"; }
 
-# Deletes the snapshot, also one that a killed run has left, and nothing else that lies there.
-drop() {
-    if [ ! -e "$snapshot" ] && [ ! -L "$snapshot" ]; then return; fi
+# Whether something is a snapshot of the subvolume that this script may have made.
+is_own() {
     own=$(uuid "$subvolume" UUID)
-    if [ -z "$own" ] || [ -L "$snapshot" ] || [ "$(uuid "$snapshot" 'Parent UUID')" != "$own" ] ||
-        [ "$(btrfs property get -t subvol "$snapshot" ro)" != ro=true ]; then
-        fail "$snapshot is no snapshot of $subvolume that this script has made: take it away"
+    [ -n "$own" ] && [ ! -L "$1" ] && [ "$(uuid "$1" 'Parent UUID')" = "$own" ] &&
+        [ "$(btrfs property get -t subvol "$1" ro)" = ro=true ]
+}
+
+# Deletes a snapshot, also one that a killed run has left, and nothing else that lies there.
+drop() {
+    if [ ! -e "$1" ] && [ ! -L "$1" ]; then return; fi
+    is_own "$1" || fail "$1 is no snapshot of $subvolume, as that is now, that this script has made: take it away"
+    btrfs subvolume delete "$1"
+}
+
+# The subvolumes below, which a comparison does not name, without the snapshots of this script.
+below() {
+    btrfs subvolume list -o "$subvolume" | sed 's/^.* path //' |
+        awk -F / -v own="$(basename "$snapshot")" '$NF != own && $NF != own ".last"'
+}
+
+# Reads what btrfs writes of a stream, and then a line "complete". Writes the paths in it, and .copal-complete as the last if it
+# has understood each line. To each path a name is added that nothing has: so directories are looked at by themselves, and not
+# with all below them only because names in them changed.
+paths() {
+    awk -v name="./$(basename "$snapshot")" -v top="$1" '
+        BEGIN {
+            split("a b t n v f r e", letters, " ")
+            for (i = 1; i <= 7; i++) byte["\\" letters[i]] = sprintf("%c", i + 6)
+            byte["\\e"] = sprintf("%c", 27)
+            # What ends a path in the list is a line here.
+            byte["\\n"] = mark = sprintf("%c", 1)
+        }
+        function plain(text, out, two) {
+            out = ""
+            while (match(text, /\\/)) {
+                out = out substr(text, 1, RSTART - 1)
+                text = substr(text, RSTART)
+                two = substr(text, 1, 2)
+                if (text ~ /^\\[0-3][0-7][0-7]/) {
+                    two = substr(text, 2, 1) * 64 + substr(text, 3, 1) * 8 + substr(text, 4, 1)
+                    if (two <= 1) exit failed = 1
+                    out = out (two == 10 ? mark : sprintf("%c", two))
+                    text = substr(text, 5)
+                    continue
+                }
+                if (two !~ /^\\[abtnvfre \\]$/) exit failed = 1
+                out = out (two in byte ? byte[two] : substr(two, 2))
+                text = substr(text, 3)
+            }
+            return out text
+        }
+        function put(path) {
+            sub(/\/$/, "", path)
+            if (index(path, name "/") == 1) path = substr(path, length(name) + 1)
+            else if (path == name) path = ""
+            else exit failed = 1
+            if (path != before) print top path "/.copal-changed"
+            before = path
+        }
+        function first(text) { match(text, /^([^ \\]|\\.)*/); return substr(text, 1, RLENGTH) }
+        complete || $1 !~ /^[a-z_]+$/ { exit failed = 1 }
+        $0 == "complete" { complete = 1; next }
+        $1 == "snapshot" && NR == 1 { next }
+        NR == 1 { exit failed = 1 }
+        {
+            rest = substr($0, 17)
+            from = first(rest)
+            put(plain(from))
+            if ($1 == "rename") {
+                rest = substr(rest, length(from) + 1)
+                if (!match(rest, /^ *dest=/)) exit failed = 1
+                put(plain(first(substr(rest, RLENGTH + 1))))
+            }
+        }
+        END { if (complete && !failed) print top "/.copal-complete" }
+    '
+}
+
+# Writes the list of changes since the last backup, and which snapshot of the repository that made. If either is not known, no
+# snapshot has the id that it writes, and the backup looks at everything. What lies below was told before the snapshot was
+# made, too.
+changes() {
+    since=$(cat "$list.since" 2> /dev/null || true)
+    printf '%032d\n' 0 > "$list.since"
+    : > "$list"
+    now=$(below)
+    if [ "$now" = "$1" ]; then printf '%s\n' "$now" > "$list.below"; else rm -f "$list.below"; fi
+    if [ -z "$since" ] || [ ! -e "$last" ] || ! is_own "$last"; then return; fi
+    if [ "$(cat "$list.last" 2> /dev/null)" != "$(uuid "$last" UUID; printf '%s\n' "$now")" ] || [ "$now" != "$1" ]; then
+        return
     fi
-    btrfs subvolume delete "$snapshot"
+    top=$(readlink -f "$subvolume")
+    top=${top%/}
+    btrfs send --quiet --no-data -p "$last" "$snapshot" > "$list.stream" || : > "$list.stream"
+    {
+        case $last in "$top"/*) printf '%s\0' "$last" ;; esac
+        { btrfs receive --dump < "$list.stream" && echo complete; } | paths "$top" | tr '\n\001' '\0\n'
+    } > "$list" || true
+    rm -f "$list.stream"
+    # The last path is there only if all others are, whichever program has failed to write them.
+    end=$top/.copal-complete
+    if [ "$(tail -c $((${#end} + 1)) "$list" | tr '\0' '\n')" = "$end" ]; then
+        echo "$since" > "$list.since"
+    else
+        echo "btrfs.sh: btrfs does not tell what has changed since $last: everything is looked at" >&2
+    fi
 }
 
 case $act in
     make)
-        drop
+        drop "$snapshot"
+        if [ -n "$list" ]; then before=$(below); fi
         btrfs subvolume snapshot -r "$subvolume" "$snapshot"
+        if [ -n "$list" ]; then changes "$before"; fi
         ;;
-    drop) drop ;;
+    drop)
+        # On standard input is what became of the backup. If it made a snapshot, the next list begins here.
+        id=
+        if [ -n "$list" ]; then
+            id=$(sed -n 's/.*"snapshot_id":"\([0-9a-f]\{32\}\)".*/\1/p')
+            rm -f "$list"
+        fi
+        if [ -z "$id" ]; then drop "$snapshot"; exit; fi
+        is_own "$snapshot" || fail "$snapshot is no snapshot of $subvolume that this script has made"
+        # A run that is killed between these lines leaves no id: a list since any other snapshot than that one lacks what was
+        # changed and changed back.
+        rm -f "$list.since"
+        drop "$last"
+        mv "$snapshot" "$last"
+        if [ ! -e "$list.below" ]; then exit; fi
+        { uuid "$last" UUID; cat "$list.below"; } > "$list.last"
+        echo "$id" > "$list.since"
+        ;;
     *) fail "unknown: $act" ;;
 esac

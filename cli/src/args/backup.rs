@@ -156,16 +156,17 @@ pub struct Changes {
     #[arg(long)]
     pub ignore_ctime: bool,
     /// Look only at the paths in this file, one per line, and take all else from the last snapshot; may be repeated.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force", "as_path"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force"])]
     pub changed_from: Vec<PathBuf>,
     /// Like --changed-from, each path ended by a zero byte.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force", "as_path"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force"])]
     pub changed_from0: Vec<PathBuf>,
     /// Look only at what a running "copal watch" of the same paths has noted, and take all else from the last snapshot.
     #[arg(long, conflicts_with_all = ["list", "stdin", "stdin_from_command", "force", "as_path"])]
     pub watched: bool,
-    /// The snapshot that the list of changes follows; if it is not the last one, everything is looked at.
-    #[arg(long, value_name = "ID", requires = "list", value_parser = values::digits)]
+    /// The snapshot that the list of changes follows, or @FILE that holds its id; if it is not the last one, everything is
+    /// looked at.
+    #[arg(long, value_name = "ID", requires = "list", value_parser = values::since)]
     pub changed_since: Option<String>,
     /// Look at everything after so many backups with a list of changes, and tell what the lists did not have.
     #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]

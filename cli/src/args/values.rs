@@ -110,8 +110,11 @@ pub fn percent(text: &str) -> Result<f64, BadValue> {
     hundredths.map(|n| n as f64 / WHOLE as f64).ok_or(BadValue::Percent)
 }
 
-/// Reads the first digits of a snapshot's id.
-pub fn digits(text: &str) -> Result<String, BadSpec> {
+/// Reads the first digits of a snapshot's id, or `@` and the name of a file.
+pub fn since(text: &str) -> Result<String, BadSpec> {
+    if text.starts_with('@') {
+        return Ok(text.to_owned());
+    }
     match Which::parse(text.as_bytes())? {
         Which::Prefix(digits) => Ok(digits),
         Which::Latest => Err(BadSpec::Which),

@@ -1,12 +1,14 @@
 //! Changed: the list of changes of `backup --changed-from`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use copal_client::backup::{Options, Outcome};
 use copal_client::changed::Narrowing;
 use copal_client::repository::{Access, LocalClient};
 use copal_client::watch::{Asked, Unwatched, ask, handover_of};
 use copal_format::exclusions::Exclusions;
+use copal_format::id::SnapshotId;
 
 use super::context::Context;
 use super::sources::{Sources, read_list};
@@ -49,7 +51,16 @@ pub(super) fn find_list(
         return Ok(None);
     }
     let list = [lists(&changes.changed_from, b'\n')?, lists(&changes.changed_from0, b'\0')?].concat();
-    Ok(Some(FoundList { list, since: changes.changed_since.clone(), doubt: None, asked: None }))
+    let since = changes.changed_since.as_deref().map(since).transpose()?;
+    Ok(Some(FoundList { list, since, doubt: None, asked: None }))
+}
+
+/// The digits that were given, or the id in the file that was named. A beginning of an id would fit too many snapshots.
+fn since(given: &str) -> Result<String, Failure> {
+    let Some(file) = given.strip_prefix('@') else { return Ok(given.to_owned()) };
+    let text = fs::read_to_string(file).map_err(|error| Failure::io("read", Path::new(file), error))?;
+    let id = SnapshotId::from_hex(text.trim());
+    id.map(|id| id.to_string()).map_err(|_| Failure::Usage(format!("{file} does not hold the id of a snapshot")))
 }
 
 impl FoundList {

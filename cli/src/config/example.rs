@@ -44,6 +44,7 @@ fn sample(table: &Table, key: &str, option: &Arg) -> String {
         (None, "N") => return "3".to_owned(),
         (None, "SIZE" | "RATE") => quoted("10M"),
         (None, "SPAN") => quoted("7d"),
+        (None, "ID") => quoted("@/etc/copal/FILE"),
         (None, "FILE" | "PATH") => quoted("/etc/copal/FILE"),
         (None, "TIME") => quoted("2026-01-31"),
         (None, name) => quoted(name),

@@ -38,9 +38,8 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         name: "backup",
         command: Backup::augment_args,
-        // A person makes and changes repositories. The time is now. Nobody writes to the standard input of a timer. A
-        // snapshot has no id before it is made.
-        left_out: &["init", "another", "dry-run", "time", "stdin", "changed-since"],
+        // A person makes and changes repositories. The time is now. Nobody writes to the standard input of a timer.
+        left_out: &["init", "another", "dry-run", "time", "stdin"],
         operands: Some("paths"),
     },
     // Snapshots have no names before they are made.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{configure, configured, run};
-use crate::kit::{Machine, Run, assert_same};
+use crate::changed::{Numbers, change, differs, folders_in};
+use crate::kit::{Machine, Run, assert_same, text};
 
 /// Copies a ready hook to a directory that only its user can write to, as `run` demands; gives its path.
 fn installed(machine: &Machine, name: &str) -> PathBuf {
@@ -76,6 +77,89 @@ fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume_and_saves_it_under_its_own_pat
         }
         assert!(volume.at.join(name).symlink_metadata().is_ok());
     }
+}
+
+#[test]
+fn btrfs_tells_which_paths_differ_from_the_last_snapshot_and_only_these_are_looked_at() {
+    let machine = configured("");
+    let Some(volume) = Volume::mount(&machine) else { return };
+    let (source, snapshot, list) = (machine.path("source"), volume.at.join("snapshot"), machine.path("list"));
+    fs::create_dir_all(&source).unwrap();
+    Command::new("mount").args(["-o", "subvol=home"]).args([&machine.path("image"), &source]).ran().ok();
+    let _mounted = Volume { at: source.clone() };
+    let words = format!("{:?}, {:?}, {:?}", source.display(), snapshot.display(), list.display());
+    let keys = format!("changed-from0 = [{:?}]\nchanged-since = \"@{}.since\"\n", list.display(), list.display());
+    let profile = profile(&source, &snapshot, &installed(&machine, "btrfs.sh"), [&words, &words]);
+    configure(
+        &machine,
+        &profile.replacen("as-path", &(keys + "as-path"), 1).replace("[profiles.home.forget]\nkeep-last = 1\n", ""),
+    );
+    let saved = || run(&machine, &["run", "--json"]).ok().json()["acts"][0]["result"].clone();
+    folders_in(&machine);
+    assert!(text(&saved()["gap"]).contains("no backup with a list before"));
+    for seed in 200..208 {
+        let mut numbers = Numbers(seed);
+        for _ in 0..numbers.below(6) {
+            change(&machine, &mut numbers);
+        }
+        machine.write(&format!("line\n {seed}\\ dest=./snapshot/x"), format!("{seed}"));
+        let made = saved();
+        assert_eq!(made["narrowed"], true, "{seed}: {made}");
+        assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "", "{seed}");
+    }
+    // What a failed backup did not save is in the next list, too.
+    machine.write("d1/e1/f1", "failed");
+    fs::rename(machine.path("key"), machine.path("away")).unwrap();
+    assert_ne!(run(&machine, &["run"]).code, 0);
+    fs::rename(machine.path("away"), machine.path("key")).unwrap();
+    machine.write("d2/e1/f1", "saved");
+    let made = saved();
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &2.into()));
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    // A backup that no hook knows of came between, and so the list follows another snapshot than the last one.
+    fs::write(machine.path("list.since"), format!("{:032}", 1)).unwrap();
+    let made = saved();
+    assert!(text(&made["gap"]).contains("follows another snapshot"), "{made}");
+    assert_eq!(saved()["narrowed"], true, "from then on lists follow that one");
+    // A subvolume below is an empty directory in the snapshot, which a comparison does not name.
+    let btrfs = |words: &[&str], path: &Path| Command::new("btrfs").args(words).arg(path).ran().ok();
+    btrfs(&["subvolume", "create"], &machine.source("d3/below"));
+    let made = saved();
+    assert!(text(&made["gap"]).contains("follows another snapshot"), "{made}");
+    assert_eq!(saved()["narrowed"], true);
+    btrfs(&["subvolume", "delete"], &machine.source("d3/below"));
+    let made = saved();
+    assert!(text(&made["gap"]).contains("follows another snapshot"), "{made}");
+    // Between the backups something came and went: a list since an older snapshot would not have it.
+    let older = volume.at.join("older");
+    btrfs(&["subvolume", "snapshot", "-r", source.to_str().unwrap()], &older);
+    machine.write("passing", "by");
+    assert_eq!(saved()["narrowed"], true);
+    machine.remove("passing");
+    let last = volume.at.join("snapshot.last");
+    btrfs(&["subvolume", "delete"], &last);
+    fs::rename(&older, &last).unwrap();
+    let made = saved();
+    assert!(text(&made["gap"]).contains("follows another snapshot"), "{made}");
+    assert_eq!(saved()["narrowed"], true);
+    // btrfs says nothing of a list that it could not write whole.
+    machine.write("d4/many", "1");
+    fs::write(
+        machine.path("btrfs"),
+        "#!/bin/sh\ncase $1 in receive) /usr/bin/btrfs \"$@\" | head -2; exit 1 ;; *) exec /usr/bin/btrfs \"$@\" ;; esac\n",
+    )
+    .unwrap();
+    fs::set_permissions(machine.path("btrfs"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", machine.path("").display(), std::env::var("PATH").unwrap());
+    let cut = machine.command(&["run", "--json"]).env_remove("COPAL_REPOSITORY").env("PATH", path).ran().ok().json();
+    let made = &cut["acts"][0]["result"];
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "", "{made}");
+    // A name that a list cannot hold.
+    machine.write("\u{1}", "control");
+    let made = saved();
+    assert!(text(&made["gap"]).contains("follows another snapshot"), "{made}");
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    assert!(!list.exists(), "no list is left for whoever calls without hooks");
 }
 
 /// Takes the place of the programs that make and mount snapshots, notes how each is called, and copies instead of mounting.

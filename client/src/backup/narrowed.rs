@@ -70,9 +70,6 @@ impl Listed {
             return Err(why.into());
         }
         let note = Walked::read(&self.list.note).ok_or(Gap::NoNote)?;
-        if parent.kept.is_some() {
-            return Err(Gap::WriteOnly);
-        }
         if parent.checkpoint.is_some() {
             return Err(Gap::Checkpoint);
         }

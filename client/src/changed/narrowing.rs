@@ -19,7 +19,7 @@ use crate::watch::Unwatched;
 /// A list of changes, and what has to be true so that it is believed.
 #[derive(Clone, Debug)]
 pub struct Narrowing {
-    /// Every path below the sources that was created, written, renamed (both names), removed or otherwise changed since
+    /// Every path below the sources, as it stands in the snapshot, that was created, written, renamed (both names), removed or otherwise changed since
     /// the list before this one was begun; if the last backup walked everything, since that began. A directory that was
     /// not touched itself stands for nothing below it.
     pub list: Vec<PathBuf>,
@@ -58,8 +58,6 @@ pub enum Gap {
     ExcludedRoot,
     #[error("an unfinished backup came between")]
     Checkpoint,
-    #[error("this machine cannot read what it has saved")]
-    WriteOnly,
     #[error("some of what is stored is damaged, or wanted again")]
     Damage,
     #[error("the last backup could not save too many entries")]
@@ -79,8 +77,12 @@ pub enum Gap {
 }
 
 impl Narrowing {
-    /// What has to be the same in two backups: also the devices, since a directory of another device may look the same.
+    /// What has to be the same in two backups: also the devices, since a directory of another device may look the same. Each
+    /// snapshot of a file system has a device of its own.
     pub(crate) fn configuration(&self, options: &ScanOptions) -> String {
+        if options.as_path.is_set() {
+            return format!("{} elsewhere", self.configuration);
+        }
         let device = |path: &TreePath| EntryStat::of_path(&source_of(path)).ok().map(|stat| stat.device);
         let devices: Vec<Option<u64>> = options.roots.iter().map(|root| device(root.path())).collect();
         format!("{} {devices:?}", self.configuration)
@@ -98,7 +100,7 @@ impl Narrowing {
         }
         let mut listed = BTreeSet::new();
         for path in &self.list {
-            listed.insert(place_of(path).map_err(|source| Gap::Path { path: path.clone(), source })?);
+            listed.insert(place_of(path, options).map_err(|source| Gap::Path { path: path.clone(), source })?);
         }
         let roots: BTreeSet<&TreePath> = options.roots.iter().map(|root| root.path()).collect();
         if roots.iter().any(|root| [false, true].iter().any(|is_dir| options.excludes.excludes(root, *is_dir))) {
@@ -109,9 +111,18 @@ impl Narrowing {
         if !listed.is_empty() && listed.iter().all(|path| root_of(&roots, path).is_none() && roots_in(path) == 0) {
             return Err(Gap::Elsewhere);
         }
-        for bytes in troubles {
-            listed.insert(TreePath::new(bytes.clone()).map_err(|_| Gap::NoNote)?);
+        // A list of paths that the source is not saved under looks like one of files that have gone.
+        let is_there = |path: &TreePath| {
+            let found = EntryStat::of_path(&options.as_path.source_of(path));
+            root_of(&roots, path).is_some() && found.is_ok_and(|stat| stat.is_directory())
+        };
+        let lies_in = |path: &TreePath| roots_in(path) > 0 || path.parent().is_some_and(|above| is_there(&above));
+        if options.as_path.is_set() && !listed.is_empty() && !listed.iter().any(lies_in) {
+            return Err(Gap::Elsewhere);
         }
+        let troubles = troubles.iter().map(|bytes| TreePath::new(bytes.clone()).map_err(|_| Gap::NoNote));
+        let troubles: BTreeSet<TreePath> = troubles.collect::<Result<_, _>>()?;
+        listed.extend(troubles.iter().cloned());
         let mut look =
             Look { options, roots: &roots, pages, root, begun, scope: Scope::default(), seen: BTreeMap::new() };
         for root in &roots {
@@ -129,6 +140,10 @@ impl Narrowing {
             }
             if let Some(root) = root_of(&roots, path) {
                 look.path(root, path, true)?;
+                // What could not be listed looks as it did then.
+                if troubles.contains(path) && look.scope.at(path) == Some(Extent::Entry) {
+                    look.scope.add(path.clone(), Extent::Whole);
+                }
             }
         }
         let mut scope = look.scope;
@@ -225,10 +240,11 @@ impl Look<'_> {
         if let Some(seen) = self.seen.get(path) {
             return Ok(seen.clone());
         }
-        let found = match EntryStat::of_path(&source_of(path)) {
+        let path_now = self.options.as_path.source_of(path);
+        let found = match EntryStat::of_path(&path_now) {
             Ok(stat) => Some(stat),
             Err(error) if is_nothing(&error) => None,
-            Err(source) => return Err(Gap::Path { path: source_of(path), source }),
+            Err(source) => return Err(Gap::Path { path: path_now, source }),
         };
         self.seen.insert(path.clone(), found.clone());
         Ok(found)
@@ -240,10 +256,11 @@ fn is_nothing(error: &io::Error) -> bool {
 }
 
 /// The path of the tree that a path of the system leads to, whether there is something or not. Links on the way are
-/// followed, a last one is not.
-fn place_of(given: &Path) -> io::Result<TreePath> {
+/// followed, a last one is not. Where the source is read elsewhere, none is: what lies at the path now is not what is saved.
+fn place_of(given: &Path, options: &ScanOptions) -> io::Result<TreePath> {
     let absolute = std::path::absolute(given)?;
     let whole = match (absolute.parent(), absolute.file_name()) {
+        _ if options.as_path.is_set() => absolute,
         (Some(parent), Some(name)) => resolve(parent).join(name),
         _ => resolve(&absolute),
     };

@@ -42,8 +42,16 @@ impl Branch {
         top
     }
 
-    fn at(&mut self, path: &TreePath) -> &mut Branch {
-        let names = path.as_bytes().split(|&byte| byte == b'/').filter(|name| !name.is_empty());
-        names.fold(self, |at, name| at.below.entry(name.to_vec()).or_default())
+    /// What is said of a path.
+    pub(super) fn of(&self, path: &TreePath) -> Option<&Self> {
+        names(path).try_fold(self, |at, name| at.below.get(name))
     }
+
+    fn at(&mut self, path: &TreePath) -> &mut Self {
+        names(path).fold(self, |at, name| at.below.entry(name.to_vec()).or_default())
+    }
+}
+
+fn names(path: &TreePath) -> impl Iterator<Item = &[u8]> {
+    path.as_bytes().split(|&byte| byte == b'/').filter(|name| !name.is_empty())
 }

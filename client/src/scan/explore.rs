@@ -106,20 +106,17 @@ impl<'s> Found<'s> {
     }
 
     /// The entry of a source that is read elsewhere, after those of the directories above its path.
-    fn elsewhere(&mut self, path: &TreePath, mut branch: &'s Branch, options: &'s ScanOptions) {
+    fn elsewhere(&mut self, path: &TreePath, branch: &'s Branch, options: &'s ScanOptions) {
         for path in above(path) {
             match EntryStat::of_path(&options.as_path.source_of(&path)) {
                 Ok(stat) => self.events.push(ScanEvent::Entry(Scanned { path, stat })),
                 Err(error) => self.unreadable(path, error),
             }
         }
-        while let Some(below) = branch.below.values().next() {
-            branch = below;
-        }
         let parent = path.parent().unwrap_or_default();
         let parent = Directory { path: parent, device: 0, branch: None, content: Content::Nothing, rules: None };
         let stat = || EntryStat::of_path(&options.as_path.source_of(path));
-        self.meet(path.clone(), Kind::Unknown, stat, &parent, Some(branch), options);
+        self.meet(path.clone(), Kind::Unknown, stat, &parent, branch.of(path), options);
     }
 
     fn list(&mut self, mut directory: Directory<'s>, options: &'s ScanOptions) {

@@ -5,6 +5,7 @@ use std::thread;
 
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::path::TreePath;
+use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -44,7 +45,10 @@ impl Assembly<'_, '_> {
         };
         let work = |jobs: &Receiver<Job>| work(jobs, tools);
         let narrowed = scope.filter(|_| self.base.is_some()).zip(attempt.parent.snapshot);
-        let narrowed = narrowed.map(|(scope, before)| Narrowed { scope, root: before.root, begun: before.begun });
+        // A snapshot of a file system may have the new times of a file and its old bytes: what is listed is read.
+        let begun = |begun: Time| if tools.as_path.is_set() { Time(0) } else { begun };
+        let narrowed =
+            narrowed.map(|(scope, before)| Narrowed { scope, root: before.root, begun: begun(before.begun) });
         self.take_made(attempt.options.threads, tools, work, |jobs, items, ended| {
             let compared = match &narrowed {
                 Some(narrowed) => comparison.run_narrowed(narrowed, &sweep.events, jobs, items, ended),

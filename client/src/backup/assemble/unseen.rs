@@ -1,5 +1,6 @@
 //! Unseen: takes over what a narrowed backup did not look at.
 
+use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::backup::session::FinishedTree;
 use copal_format::snapshot::Counts;
 use copal_format::tree::{Entry, EntryKind, PageContent, Passed, WalkError};
@@ -26,7 +27,11 @@ impl Assembly<'_, '_> {
         if before.narrowed >= narrowing.most {
             self.outcome.gap = Some(Gap::Audit(before.narrowed));
         } else {
-            self.base = Some(snapshot.counts);
+            // A kept tree has no counts: each of its entries is met, and counted then.
+            let is_counted = self.attempt.parent.kept.is_none();
+            self.base = Some(if is_counted { snapshot.counts } else { Counts::default() });
+            // What is taken over unseen is no newer than the parent snapshot knew.
+            self.newest_change = scan.as_path().is_set().then_some(snapshot.begun);
             self.outcome.is_narrowed = true;
         }
         Ok(scope)
@@ -54,21 +59,38 @@ impl Assembly<'_, '_> {
 
     pub(super) fn take_unseen(&mut self, entry: &Entry) -> Result<(), BackupError> {
         self.attempt.progress.add_done(entry.size);
-        if self.store(entry)? { Ok(()) } else { Err(Gap::Counts.into()) }
+        if !self.store(entry)? {
+            return Err(Gap::Counts.into());
+        }
+        if self.attempt.parent.kept.is_some() {
+            // What a write-only client believes of the repository is no more than its index says.
+            if !self.attempt.parent.may_reuse(&mut RewriteBudget(0), entry) {
+                return Err(Gap::Damage.into());
+            }
+            self.keep_content(&entry.content);
+            self.keep_pages();
+            self.count(entry.kind(), entry.size, u64::checked_add)?;
+        }
+        Ok(())
     }
 
     /// No longer counts an entry of the parent snapshot.
     pub(super) fn leave(&mut self, kind: EntryKind, size: u64) -> Result<(), Gap> {
+        if self.attempt.parent.kept.is_some() { Ok(()) } else { self.count(kind, size, u64::checked_sub) }
+    }
+
+    /// Counts an entry that is not looked at, or no longer does.
+    fn count(&mut self, kind: EntryKind, size: u64, change: fn(u64, u64) -> Option<u64>) -> Result<(), Gap> {
         let Some(base) = &mut self.base else { return Ok(()) };
         let count = match kind {
             EntryKind::File => {
-                base.bytes = base.bytes.checked_sub(size).ok_or(Gap::Counts)?;
+                base.bytes = change(base.bytes, size).ok_or(Gap::Counts)?;
                 &mut base.files
             }
             EntryKind::Directory => &mut base.directories,
             _ => &mut base.others,
         };
-        *count = count.checked_sub(1).ok_or(Gap::Counts)?;
+        *count = change(*count, 1).ok_or(Gap::Counts)?;
         Ok(())
     }
 
