@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-// One browser after another: they share two processors with the server. Time-outs are for a machine that is four times slower,
-// and has the other tests beside these.
+// One browser after another: they share two processors with the server. Time-outs allow for a machine that is four times slower,
+// and runs other tests at the same time.
 export default defineConfig({
   test: {
     include: ["test/e2e/*.test.ts"],

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -245,15 +246,42 @@ fn with_as_path_a_list_has_paths_of_the_snapshot_whatever_lies_there_now() {
 }
 
 #[test]
+fn with_as_path_a_listed_file_is_read_even_if_its_times_are_as_before() {
+    let machine = folders();
+    let file = machine.source("d1/e1/f1");
+    let write = |text: &str| {
+        fs::write(&file, text).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    };
+    let save = |options: &[&str]| {
+        fs::write(machine.path("list"), "/elsewhere/d1/e1/f1\n").unwrap();
+        let named = ["backup", "source", "--as-path", "/elsewhere", "--changed-from", "list", "--ignore-ctime"];
+        machine.json(&[&named[..], options].concat())
+    };
+    write("one");
+    save(&[]);
+    for (text, options, is_narrowed) in [("two", &[][..], true), ("six", &["--walk-every", "1"], false)] {
+        write(text);
+        let made = save(options);
+        assert_eq!(made["narrowed"], is_narrowed, "{text}");
+        let place = format!("{}:/elsewhere/d1/e1/f1", crate::kit::text(&made["snapshot_id"]));
+        assert_eq!(machine.ok(&["dump", &place]), text);
+    }
+}
+
+#[test]
 fn a_write_only_machine_takes_over_what_its_kept_tree_has() {
     let owner = managed();
     let machine = joined(&owner, "camera", "write-only");
     folders_in(&machine);
     machine.write("large", vec![7_u8; 40 << 20]);
-    let save = |told: &[PathBuf]| {
+    let upload = |told: &[PathBuf], options: &[&str]| {
         let list: String = told.iter().map(|path| format!("{}\n", machine.source(path).display())).collect();
         fs::write(machine.path("list"), list).unwrap();
-        let made = first_json(&upload(&machine, &["--changed-from", "list"]).text());
+        first_json(&upload(&machine, &[&["--changed-from", "list"], options].concat()).text())
+    };
+    let save = |told: &[PathBuf]| {
+        let made = upload(told, &[]);
         owner.ok(&["ingest"]);
         made
     };
@@ -261,6 +289,7 @@ fn a_write_only_machine_takes_over_what_its_kept_tree_has() {
     for seed in 300..306 {
         let mut numbers = Numbers(seed);
         let told: Vec<PathBuf> = (0..numbers.below(5)).flat_map(|_| change(&machine, &mut numbers)).collect();
+        assert_eq!(upload(&told, &["-n"])["narrowed"], true, "{seed}");
         let made = save(&told);
         assert_eq!(made["narrowed"], true, "{seed}: {made}");
         let out = format!("out-{seed}");
@@ -273,9 +302,7 @@ fn a_write_only_machine_takes_over_what_its_kept_tree_has() {
         }
     }
     // What waits for an answer may be rejected: nothing is taken over from it.
-    fs::write(machine.path("list"), "").unwrap();
-    let unanswered = first_json(&upload(&machine, &["--changed-from", "list"]).text());
-    assert_eq!(unanswered["narrowed"], true);
+    assert_eq!(upload(&[], &[])["narrowed"], true);
     assert!(text(&save(&[])["gap"]).contains("not the one that this machine made with a list"));
     assert_eq!(owner.check(&["--read-data"]).0, 0);
 }

@@ -24,7 +24,7 @@ export LC_ALL=C
 umask 077
 fail() { echo "btrfs.sh: $1" >&2; exit 1; }
 [ $# -eq 3 ] || [ $# -eq 4 ] || fail 'usage: btrfs.sh make|drop SUBVOLUME SNAPSHOT [LIST]'
-act=$1 subvolume=$2 snapshot=$3 list=${4-}
+act=$1 subvolume=$2 snapshot=${3%/} list=${4-}
 last=$snapshot.last
 for path in "$subvolume" "$snapshot" "${list:-/}"; do
     case $path in /*) ;; *) fail "$path is not absolute" ;; esac
@@ -42,26 +42,29 @@ is_own() {
 # Deletes a snapshot, also one that a killed run has left, and nothing else that lies there.
 drop() {
     if [ ! -e "$1" ] && [ ! -L "$1" ]; then return; fi
-    is_own "$1" || fail "$1 is no snapshot of $subvolume, as that is now, that this script has made: take it away"
+    is_own "$1" || fail "$1 is no snapshot of $subvolume, as that is now, that this script has made: remove it by hand, then run again"
     btrfs subvolume delete "$1"
 }
 
 # The subvolumes below, which a comparison does not name, without the snapshots of this script.
 below() {
-    btrfs subvolume list -o "$subvolume" | sed 's/^.* path //' |
-        awk -F / -v own="$(basename "$snapshot")" '$NF != own && $NF != own ".last"'
+    all=$(btrfs subvolume list -o "$subvolume")
+    echo "$all" | sed 's/^ID [0-9]* gen [0-9]* top level [0-9]* path //' |
+        own=$(basename "$snapshot") awk -F / '$NF != ENVIRON["own"] && $NF != ENVIRON["own"] ".last"'
 }
 
 # Reads what btrfs writes of a stream, and then a line "complete". Writes the paths in it, and .copal-complete as the last if it
-# has understood each line. To each path a name is added that nothing has: so directories are looked at by themselves, and not
-# with all below them only because names in them changed.
+# has understood each line. Each path gets a made-up last name: otherwise a directory would be scanned completely whenever a
+# name in it changed. The values of attributes are not escaped: users can add paths, or make the list fail, but hide none.
 paths() {
-    awk -v name="./$(basename "$snapshot")" -v top="$1" '
+    top=$1 name=./$(basename "$snapshot") awk '
         BEGIN {
+            top = ENVIRON["top"]
+            name = ENVIRON["name"]
             split("a b t n v f r e", letters, " ")
             for (i = 1; i <= 7; i++) byte["\\" letters[i]] = sprintf("%c", i + 6)
             byte["\\e"] = sprintf("%c", 27)
-            # What ends a path in the list is a line here.
+            # Here a newline ends a path, and \001 is a newline in a name. tr turns both into what the list has.
             byte["\\n"] = mark = sprintf("%c", 1)
         }
         function plain(text, out, two) {
@@ -93,7 +96,7 @@ paths() {
         }
         function first(text) { match(text, /^([^ \\]|\\.)*/); return substr(text, 1, RLENGTH) }
         complete || $1 !~ /^[a-z_]+$/ { exit failed = 1 }
-        $0 == "complete" { complete = 1; next }
+        $0 == "complete" && NR > 1 { complete = 1; next }
         $1 == "snapshot" && NR == 1 { next }
         NR == 1 { exit failed = 1 }
         {
@@ -103,16 +106,18 @@ paths() {
             if ($1 == "rename") {
                 rest = substr(rest, length(from) + 1)
                 if (!match(rest, /^ *dest=/)) exit failed = 1
-                put(plain(first(substr(rest, RLENGTH + 1))))
+                rest = substr(rest, RLENGTH + 1)
+                if (first(rest) != rest) exit failed = 1
+                put(plain(rest))
             }
         }
         END { if (complete && !failed) print top "/.copal-complete" }
     '
 }
 
-# Writes the list of changes since the last backup, and which snapshot of the repository that made. If either is not known, no
-# snapshot has the id that it writes, and the backup looks at everything. What lies below was told before the snapshot was
-# made, too.
+# Writes the list of changes since the last backup, and the id of the snapshot in the repository that this backup made. If
+# either is unknown, it writes the id 00...0, which no snapshot has: the backup then scans everything. $1 is what "below"
+# wrote before the snapshot was made.
 changes() {
     since=$(cat "$list.since" 2> /dev/null || true)
     printf '%032d\n' 0 > "$list.since"
@@ -120,9 +125,9 @@ changes() {
     now=$(below)
     if [ "$now" = "$1" ]; then printf '%s\n' "$now" > "$list.below"; else rm -f "$list.below"; fi
     if [ -z "$since" ] || [ ! -e "$last" ] || ! is_own "$last"; then return; fi
-    if [ "$(cat "$list.last" 2> /dev/null)" != "$(uuid "$last" UUID; printf '%s\n' "$now")" ] || [ "$now" != "$1" ]; then
-        return
-    fi
+    id=$(uuid "$last" UUID)
+    known=$(cat "$list.last" 2> /dev/null || true)
+    if [ "$now" != "$1" ] || [ "$known" != "$(printf '%s\n%s\n' "$id" "$now")" ]; then return; fi
     top=$(readlink -f "$subvolume")
     top=${top%/}
     btrfs send --quiet --no-data -p "$last" "$snapshot" > "$list.stream" || : > "$list.stream"
@@ -136,7 +141,7 @@ changes() {
     if [ "$(tail -c $((${#end} + 1)) "$list" | tr '\0' '\n')" = "$end" ]; then
         echo "$since" > "$list.since"
     else
-        echo "btrfs.sh: btrfs does not tell what has changed since $last: everything is looked at" >&2
+        echo "btrfs.sh: btrfs could not list the changes since $last: this backup scans everything" >&2
     fi
 }
 
@@ -156,8 +161,8 @@ case $act in
         fi
         if [ -z "$id" ]; then drop "$snapshot"; exit; fi
         is_own "$snapshot" || fail "$snapshot is no snapshot of $subvolume that this script has made"
-        # A run that is killed between these lines leaves no id: a list since any other snapshot than that one lacks what was
-        # changed and changed back.
+        # The id goes first: if this script is killed here, the next backup scans everything. Beside an older snapshot the id
+        # would be wrong, because a list since that lacks what was changed and changed back.
         rm -f "$list.since"
         drop "$last"
         mv "$snapshot" "$last"

@@ -55,7 +55,7 @@ pub(super) fn find_list(
     Ok(Some(FoundList { list, since, doubt: None, asked: None }))
 }
 
-/// The digits that were given, or the id in the file that was named. A beginning of an id would fit too many snapshots.
+/// The digits that were given, or the id in the file that was named. A prefix in a file could fit another snapshot.
 fn since(given: &str) -> Result<String, Failure> {
     let Some(file) = given.strip_prefix('@') else { return Ok(given.to_owned()) };
     let text = fs::read_to_string(file).map_err(|error| Failure::io("read", Path::new(file), error))?;

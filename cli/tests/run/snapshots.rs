@@ -153,6 +153,7 @@ fn btrfs_tells_which_paths_differ_from_the_last_snapshot_and_only_these_are_look
     let path = format!("{}:{}", machine.path("").display(), std::env::var("PATH").unwrap());
     let cut = machine.command(&["run", "--json"]).env_remove("COPAL_REPOSITORY").env("PATH", path).ran().ok().json();
     let made = &cut["acts"][0]["result"];
+    assert_eq!(made["narrowed"], false);
     assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "", "{made}");
     // A name that a list cannot hold.
     machine.write("\u{1}", "control");

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
+use copal_format::time::Time;
 use copal_format::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
@@ -94,7 +95,9 @@ impl Comparison<'_> {
         jobs: &Sender<Job>,
         outbox: &mut Outbox<'_>,
     ) -> Option<Outgoing> {
-        let detection = ChangeDetection { parent_begun: old.as_ref().map(|old| old.begun), ..self.detection };
+        let is_listed = self.audit.is_some_and(|scope| scope.decides(&entry.path));
+        let begun = |old: &ParentEntry| if is_listed && self.tools.as_path.is_set() { ALWAYS } else { old.begun };
+        let detection = ChangeDetection { parent_begun: old.as_ref().map(begun), ..self.detection };
         let old = old.map(|old| old.entry);
         if self.is_missed(&entry, old.as_ref()) {
             let why = "it has changed, and the list of changes does not have it".to_owned();
@@ -174,3 +177,7 @@ pub(super) fn trouble(event: ScanEvent) -> Trouble {
     };
     Trouble { path: source_of(&path), kind, why }
 }
+
+/// When a backup began whose files are all read again. A snapshot of a file system may have a file's new times and its old
+/// content: so every file is read that a list of changes names there.
+pub(super) const ALWAYS: Time = Time(i64::MIN);

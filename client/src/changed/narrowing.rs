@@ -19,7 +19,7 @@ use crate::watch::Unwatched;
 /// A list of changes, and what has to be true so that it is believed.
 #[derive(Clone, Debug)]
 pub struct Narrowing {
-    /// Every path below the sources, as it stands in the snapshot, that was created, written, renamed (both names), removed or otherwise changed since
+    /// Every path below the sources (with as-path: the path in the snapshot) that was created, written, renamed (both names), removed or otherwise changed since
     /// the list before this one was begun; if the last backup walked everything, since that began. A directory that was
     /// not touched itself stands for nothing below it.
     pub list: Vec<PathBuf>,
@@ -111,7 +111,8 @@ impl Narrowing {
         if !listed.is_empty() && listed.iter().all(|path| root_of(&roots, path).is_none() && roots_in(path) == 0) {
             return Err(Gap::Elsewhere);
         }
-        // A list of paths that the source is not saved under looks like one of files that have gone.
+        // A list whose paths begin wrongly would make all its files look deleted. One at least must lie in a directory that
+        // is there.
         let is_there = |path: &TreePath| {
             let found = EntryStat::of_path(&options.as_path.source_of(path));
             root_of(&roots, path).is_some() && found.is_ok_and(|stat| stat.is_directory())
@@ -140,7 +141,7 @@ impl Narrowing {
             }
             if let Some(root) = root_of(&roots, path) {
                 look.path(root, path, true)?;
-                // What could not be listed looks as it did then.
+                // A directory that could not be listed may have the same times as then.
                 if troubles.contains(path) && look.scope.at(path) == Some(Extent::Entry) {
                     look.scope.add(path.clone(), Extent::Whole);
                 }
@@ -256,7 +257,7 @@ fn is_nothing(error: &io::Error) -> bool {
 }
 
 /// The path of the tree that a path of the system leads to, whether there is something or not. Links on the way are
-/// followed, a last one is not. Where the source is read elsewhere, none is: what lies at the path now is not what is saved.
+/// followed, a last one is not. With as-path none is: the live file system is not what is saved.
 fn place_of(given: &Path, options: &ScanOptions) -> io::Result<TreePath> {
     let absolute = std::path::absolute(given)?;
     let whole = match (absolute.parent(), absolute.file_name()) {

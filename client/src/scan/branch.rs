@@ -42,7 +42,7 @@ impl Branch {
         top
     }
 
-    /// What is said of a path.
+    /// The branch at a path, if there is one.
     pub(super) fn of(&self, path: &TreePath) -> Option<&Self> {
         names(path).try_fold(self, |at, name| at.below.get(name))
     }

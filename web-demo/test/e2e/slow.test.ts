@@ -54,7 +54,7 @@ async function until(tab: Tab, holds: (progress: BackupProgress) => boolean): Pr
   }
 }
 
-test("over a line of 2 Mbit/s the page says what has gone and what is left, the first of it is safe within 40 seconds, and what is safe is not sent again", async () => {
+test("over a line of 2 Mbit/s the page says what has gone and what is left, the first of it is safe once the line has taken what it takes in 40 seconds, and what is safe is not sent again", async () => {
   const folder = machine.path("Pictures");
   generate(folder, { files: 40, large: 24 << 20 });
   line = await SlowLine.open(machine.url, RATE);

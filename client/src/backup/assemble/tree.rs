@@ -9,7 +9,7 @@ use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::super::compare::Comparison;
+use super::super::compare::{ALWAYS, Comparison};
 use super::super::content::{Job, Part, Tools, do_job, work};
 use super::super::narrowed::Narrowed;
 use super::super::outbox::{Outgoing, TOGETHER};
@@ -45,8 +45,7 @@ impl Assembly<'_, '_> {
         };
         let work = |jobs: &Receiver<Job>| work(jobs, tools);
         let narrowed = scope.filter(|_| self.base.is_some()).zip(attempt.parent.snapshot);
-        // A snapshot of a file system may have the new times of a file and its old bytes: what is listed is read.
-        let begun = |begun: Time| if tools.as_path.is_set() { Time(0) } else { begun };
+        let begun = |begun: Time| if tools.as_path.is_set() { ALWAYS } else { begun };
         let narrowed =
             narrowed.map(|(scope, before)| Narrowed { scope, root: before.root, begun: begun(before.begun) });
         self.take_made(attempt.options.threads, tools, work, |jobs, items, ended| {

@@ -27,10 +27,10 @@ impl Assembly<'_, '_> {
         if before.narrowed >= narrowing.most {
             self.outcome.gap = Some(Gap::Audit(before.narrowed));
         } else {
-            // A kept tree has no counts: each of its entries is met, and counted then.
+            // A kept tree stores no counts. Each entry is counted as it is taken over.
             let is_counted = self.attempt.parent.kept.is_none();
             self.base = Some(if is_counted { snapshot.counts } else { Counts::default() });
-            // What is taken over unseen is no newer than the parent snapshot knew.
+            // Entries that are taken over unseen are no newer than the parent's time.
             self.newest_change = scan.as_path().is_set().then_some(snapshot.begun);
             self.outcome.is_narrowed = true;
         }
@@ -41,7 +41,8 @@ impl Assembly<'_, '_> {
     pub(super) fn take_page(&mut self, page: &Passed) -> Result<(), BackupError> {
         let id = page.child.id;
         let known = Known::new(&self.index, self.carried);
-        if let Some(found) = self.index.lookup(&id)
+        if self.attempt.parent.kept.is_none()
+            && let Some(found) = self.index.lookup(&id)
             && self.session.take_over(page, found.height, |id| known.has(id))?
         {
             self.attempt.progress.add_done(page.child.bytes);
@@ -63,7 +64,7 @@ impl Assembly<'_, '_> {
             return Err(Gap::Counts.into());
         }
         if self.attempt.parent.kept.is_some() {
-            // What a write-only client believes of the repository is no more than its index says.
+            // A write-only client cannot read the repository. It reuses content only if the index has it.
             if !self.attempt.parent.may_reuse(&mut RewriteBudget(0), entry) {
                 return Err(Gap::Damage.into());
             }
@@ -79,7 +80,7 @@ impl Assembly<'_, '_> {
         if self.attempt.parent.kept.is_some() { Ok(()) } else { self.count(kind, size, u64::checked_sub) }
     }
 
-    /// Counts an entry that is not looked at, or no longer does.
+    /// Adds an entry to the counts of the parent snapshot, or takes it away.
     fn count(&mut self, kind: EntryKind, size: u64, change: fn(u64, u64) -> Option<u64>) -> Result<(), Gap> {
         let Some(base) = &mut self.base else { return Ok(()) };
         let count = match kind {

@@ -62,8 +62,8 @@ function whole(open: Open): Promise<Content> {
   return atOnce(open, async (file) => ({ modified: file.lastModified, bytes: new Uint8Array(await file.slice(0, GROWN).arrayBuffer()) }));
 }
 
-/** Does something with a file before anybody has written to it again, which may take many tries: at least `TRIES`, and as many
- * as fit into `PATIENCE`. */
+/** Does something with a file before anybody has written to it again. Tries at least `TRIES` times, and for at least
+ * `PATIENCE`. */
 async function atOnce<T>(open: Open, work: (file: File) => Promise<T>): Promise<T> {
   const until = performance.now() + PATIENCE;
   let file = await open();
