@@ -42,7 +42,7 @@ is_own() {
 # Deletes a snapshot, also one that a killed run has left, and nothing else that lies there.
 drop() {
     if [ ! -e "$1" ] && [ ! -L "$1" ]; then return; fi
-    is_own "$1" || fail "$1 is no snapshot of $subvolume, as that is now, that this script has made: remove it by hand, then run again"
+    is_own "$1" || fail "$1 is no snapshot of $subvolume that this script has made (was that replaced?): remove it by hand, then run again"
     btrfs subvolume delete "$1"
 }
 
@@ -125,6 +125,7 @@ changes() {
     now=$(below)
     if [ "$now" = "$1" ]; then printf '%s\n' "$now" > "$list.below"; else rm -f "$list.below"; fi
     if [ -z "$since" ] || [ ! -e "$last" ] || ! is_own "$last"; then return; fi
+    # A snapshot that another profile made, or an older one that was put here, is not the one that the id belongs to.
     id=$(uuid "$last" UUID)
     known=$(cat "$list.last" 2> /dev/null || true)
     if [ "$now" != "$1" ] || [ "$known" != "$(printf '%s\n%s\n' "$id" "$now")" ]; then return; fi

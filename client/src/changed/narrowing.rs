@@ -19,9 +19,9 @@ use crate::watch::Unwatched;
 /// A list of changes, and what has to be true so that it is believed.
 #[derive(Clone, Debug)]
 pub struct Narrowing {
-    /// Every path below the sources (with as-path: the path in the snapshot) that was created, written, renamed (both names), removed or otherwise changed since
+    /// Every path below the sources that was created, written, renamed (both names), removed or otherwise changed since
     /// the list before this one was begun; if the last backup walked everything, since that began. A directory that was
-    /// not touched itself stands for nothing below it.
+    /// not touched itself stands for nothing below it. With as-path these are paths in the snapshot.
     pub list: Vec<PathBuf>,
     /// The snapshot that the list follows, or the first digits of its id, if whoever made the list knows it.
     pub since: Option<String>,
