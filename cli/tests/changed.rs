@@ -1,17 +1,18 @@
 //! A list of changes: a backup that looks only at what is listed makes the snapshot that a whole walk makes.
 
+mod as_path;
+mod write_only;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::kit::{Machine, assert_same, first_json, text};
-use crate::managed::world::{joined, managed, upload};
+use crate::kit::{Machine, first_json, text};
 
 /// Saves the source with a list of these paths of it.
 fn saved(machine: &Machine, listed: &[PathBuf], options: &[&str]) -> Value {
@@ -210,101 +211,6 @@ fn a_list_follows_the_snapshot_that_it_names() {
     let last = machine.snapshots().pop().unwrap();
     assert_eq!(saved(&machine, &[], &["--changed-since", &last[..8]])["narrowed"], true);
     assert!(text(&saved(&machine, &[], &["--changed-since", &last])["gap"]).contains("follows another"));
-}
-
-#[test]
-fn with_as_path_a_list_has_paths_of_the_snapshot_whatever_lies_there_now() {
-    let machine = folders();
-    let live = machine.path("live");
-    fs::create_dir(&live).unwrap();
-    symlink("/", live.join("d1")).unwrap();
-    let save = |names: &[&str], since: &str| {
-        let list: String = names.iter().map(|name| format!("{}/{name}\n", live.display())).collect();
-        fs::write(machine.path("list"), list).unwrap();
-        let options = ["--as-path", live.to_str().unwrap(), "--changed-from", "list", "--changed-since", since];
-        machine.json(&[&["backup", "source"][..], &options].concat())
-    };
-    fs::write(machine.path("id"), "0".repeat(32)).unwrap();
-    let first = save(&[], "@id");
-    assert_eq!(first["narrowed"], false);
-    machine.write("d1/e1/f1", "listed");
-    machine.remove("d2/e1/f1");
-    fs::write(machine.path("id"), text(&first["snapshot_id"]) + "\n").unwrap();
-    let made = save(&["d1/e1/f1", "d2/e1/f1"], "@id");
-    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()), "{made}");
-    machine.ok(&["restore", &text(&made["snapshot_id"]), "-t", "out"]);
-    assert_same(&machine.path("source"), &machine.path("out").join(live.strip_prefix("/").unwrap()));
-    assert!(text(&save(&[], "@id")["gap"]).contains("follows another"));
-    // Paths that the source is not saved under are no files that have gone.
-    let last = machine.snapshots().pop().unwrap();
-    let astray = save(&["somewhere/d1/e1/f1"], &last);
-    assert!(text(&astray["gap"]).contains("no path of the list"), "{astray}");
-    // What a file holds is a whole id: a beginning would fit another snapshot, too.
-    fs::write(machine.path("id"), "0").unwrap();
-    let said = machine.run(&["backup", "source", "--changed-from", "list", "--changed-since", "@id"]).exits(2).err;
-    assert!(said.contains("id does not hold the id of a snapshot"), "{said}");
-}
-
-#[test]
-fn with_as_path_a_listed_file_is_read_even_if_its_times_are_as_before() {
-    let machine = folders();
-    let file = machine.source("d1/e1/f1");
-    let write = |text: &str| {
-        fs::write(&file, text).unwrap();
-        fs::File::options().write(true).open(&file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    };
-    let save = |options: &[&str]| {
-        fs::write(machine.path("list"), "/elsewhere/d1/e1/f1\n").unwrap();
-        let named = ["backup", "source", "--as-path", "/elsewhere", "--changed-from", "list", "--ignore-ctime"];
-        machine.json(&[&named[..], options].concat())
-    };
-    write("one");
-    save(&[]);
-    for (text, options, is_narrowed) in [("two", &[][..], true), ("six", &["--walk-every", "1"], false)] {
-        write(text);
-        let made = save(options);
-        assert_eq!(made["narrowed"], is_narrowed, "{text}");
-        let place = format!("{}:/elsewhere/d1/e1/f1", crate::kit::text(&made["snapshot_id"]));
-        assert_eq!(machine.ok(&["dump", &place]), text);
-    }
-}
-
-#[test]
-fn a_write_only_machine_takes_over_what_its_kept_tree_has() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
-    folders_in(&machine);
-    machine.write("large", vec![7_u8; 40 << 20]);
-    let upload = |told: &[PathBuf], options: &[&str]| {
-        let list: String = told.iter().map(|path| format!("{}\n", machine.source(path).display())).collect();
-        fs::write(machine.path("list"), list).unwrap();
-        first_json(&upload(&machine, &[&["--changed-from", "list"], options].concat()).text())
-    };
-    let save = |told: &[PathBuf]| {
-        let made = upload(told, &[]);
-        owner.ok(&["ingest"]);
-        made
-    };
-    assert_eq!(save(&[])["narrowed"], false);
-    for seed in 300..306 {
-        let mut numbers = Numbers(seed);
-        let told: Vec<PathBuf> = (0..numbers.below(5)).flat_map(|_| change(&machine, &mut numbers)).collect();
-        assert_eq!(upload(&told, &["-n"])["narrowed"], true, "{seed}");
-        let made = save(&told);
-        assert_eq!(made["narrowed"], true, "{seed}: {made}");
-        let out = format!("out-{seed}");
-        owner.ok(&["restore", &text(&made["snapshot_id"]), "-t", &out]);
-        let restored = owner.path(&out).join(machine.path("source").strip_prefix("/").unwrap());
-        assert_same(&machine.path("source"), &restored);
-        let whole = machine.json(&["backup", "source", "-n"]);
-        for key in ["dirs", "others", "bytes_scanned"] {
-            assert_eq!(made[key], whole[key], "{seed}: {key}");
-        }
-    }
-    // What waits for an answer may be rejected: nothing is taken over from it.
-    assert_eq!(upload(&[], &[])["narrowed"], true);
-    assert!(text(&save(&[])["gap"]).contains("not the one that this machine made with a list"));
-    assert_eq!(owner.check(&["--read-data"]).0, 0);
 }
 
 #[test]

@@ -119,16 +119,15 @@ paths() {
 # either is unknown, it writes the id 00...0, which no snapshot has: the backup then scans everything. $1 is what "below"
 # wrote before the snapshot was made.
 changes() {
-    since=$(cat "$list.since" 2> /dev/null || true)
     printf '%032d\n' 0 > "$list.since"
     : > "$list"
     now=$(below)
     if [ "$now" = "$1" ]; then printf '%s\n' "$now" > "$list.below"; else rm -f "$list.below"; fi
-    if [ -z "$since" ] || [ ! -e "$last" ] || ! is_own "$last"; then return; fi
-    # A snapshot that another profile made, or an older one that was put here, is not the one that the id belongs to.
-    id=$(uuid "$last" UUID)
-    known=$(cat "$list.last" 2> /dev/null || true)
-    if [ "$now" != "$1" ] || [ "$known" != "$(printf '%s\n%s\n' "$id" "$now")" ]; then return; fi
+    if [ "$now" != "$1" ] || [ ! -e "$list.last" ] || [ ! -e "$last" ] || ! is_own "$last"; then return; fi
+    # A snapshot that another profile made, or an older one, is not the one that the id belongs to.
+    own=$(uuid "$last" UUID)
+    since=$(sed -n 2p "$list.last")
+    if [ "$(cat "$list.last")" != "$(printf '%s\n%s\n%s\n' "$own" "$since" "$now")" ]; then return; fi
     top=$(readlink -f "$subvolume")
     top=${top%/}
     btrfs send --quiet --no-data -p "$last" "$snapshot" > "$list.stream" || : > "$list.stream"
@@ -162,14 +161,14 @@ case $act in
         fi
         if [ -z "$id" ]; then drop "$snapshot"; exit; fi
         is_own "$snapshot" || fail "$snapshot is no snapshot of $subvolume that this script has made"
-        # The id goes first: if this script is killed here, the next backup scans everything. Beside an older snapshot the id
-        # would be wrong, because a list since that lacks what was changed and changed back.
-        rm -f "$list.since"
+        # One file says which snapshot of btrfs belongs to which one of the repository. A list since an older snapshot would
+        # lack what was changed and changed back. So wherever this ends early, the next backup scans everything.
+        if [ -e "$list.below" ]; then
+            { uuid "$snapshot" UUID; echo "$id"; cat "$list.below"; } > "$list.new"
+            mv "$list.new" "$list.last"
+        fi
         drop "$last"
         mv "$snapshot" "$last"
-        if [ ! -e "$list.below" ]; then exit; fi
-        { uuid "$last" UUID; cat "$list.below"; } > "$list.last"
-        echo "$id" > "$list.since"
         ;;
     *) fail "unknown: $act" ;;
 esac

@@ -107,7 +107,7 @@ fn btrfs_tells_which_paths_differ_from_the_last_snapshot_and_only_these_are_look
         assert_eq!(made["narrowed"], true, "{seed}: {made}");
         assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "", "{seed}");
     }
-    // What a failed backup did not save is in the next list, too.
+    // The next list has what a failed backup did not save.
     machine.write("d1/e1/f1", "failed");
     fs::rename(machine.path("key"), machine.path("away")).unwrap();
     assert_ne!(run(&machine, &["run"]).code, 0);
@@ -117,7 +117,9 @@ fn btrfs_tells_which_paths_differ_from_the_last_snapshot_and_only_these_are_look
     assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &2.into()));
     assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
     // A backup that no hook knows of came between, and so the list follows another snapshot than the last one.
-    fs::write(machine.path("list.since"), format!("{:032}", 1)).unwrap();
+    let known = fs::read_to_string(machine.path("list.last")).unwrap();
+    let id = known.lines().nth(1).unwrap();
+    fs::write(machine.path("list.last"), known.replace(id, &"1".repeat(32))).unwrap();
     let made = saved();
     assert!(text(&made["gap"]).contains("follows another snapshot"), "{made}");
     assert_eq!(saved()["narrowed"], true, "from then on lists follow that one");

@@ -27,8 +27,8 @@ pub(super) struct Comparison<'a> {
     pub(super) parent: &'a Parent,
     pub(super) detection: ChangeDetection,
     pub(super) force: bool,
-    /// The scope of a list of changes. Everything is looked at, to check whether the list has all that changed.
-    pub(super) audit: Option<&'a Scope>,
+    /// The scope of a list of changes. If everything is looked at, the list is checked against what has changed.
+    pub(super) listed: Option<&'a Scope>,
     /// Changes that the list does not have.
     pub(super) missed: usize,
     /// Bytes that may still be uploaded again because the repository wants them.
@@ -95,7 +95,7 @@ impl Comparison<'_> {
         jobs: &Sender<Job>,
         outbox: &mut Outbox<'_>,
     ) -> Option<Outgoing> {
-        let is_listed = self.audit.is_some_and(|scope| scope.decides(&entry.path));
+        let is_listed = self.listed.is_some_and(|scope| scope.decides(&entry.path));
         let begun = |old: &ParentEntry| if is_listed && self.tools.as_path.is_set() { ALWAYS } else { old.begun };
         let detection = ChangeDetection { parent_begun: old.as_ref().map(begun), ..self.detection };
         let old = old.map(|old| old.entry);
@@ -130,7 +130,7 @@ impl Comparison<'_> {
 impl Comparison<'_> {
     /// Whether a list of changes lacks an entry that has changed; true a few times only.
     fn is_missed(&mut self, entry: &Scanned, old: Option<&Entry>) -> bool {
-        let Some(scope) = self.audit.filter(|_| self.missed < MISSED) else { return false };
+        let Some(scope) = self.listed.filter(|_| self.missed < MISSED) else { return false };
         let is_same = |old: &Entry| is_unchanged(old, &look(&entry.stat), self.detection);
         let is_missed = !scope.decides(&entry.path) && !old.is_some_and(is_same);
         self.missed += usize::from(is_missed);
@@ -180,4 +180,4 @@ pub(super) fn trouble(event: ScanEvent) -> Trouble {
 
 /// When a backup began whose files are all read again. A snapshot of a file system may have a file's new times and its old
 /// content: so every file is read that a list of changes names there.
-pub(super) const ALWAYS: Time = Time(i64::MIN);
+const ALWAYS: Time = Time(i64::MIN);

@@ -131,7 +131,7 @@ pub(super) struct Answer {
     pub(super) since: Option<String>,
 }
 
-/// What a backup writes once it has made a snapshot.
+/// Written by a backup after it has made a snapshot: tells the watcher which one.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) run: String,

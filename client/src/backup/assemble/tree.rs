@@ -5,11 +5,10 @@ use std::thread;
 
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::path::TreePath;
-use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::super::compare::{ALWAYS, Comparison};
+use super::super::compare::Comparison;
 use super::super::content::{Job, Part, Tools, do_job, work};
 use super::super::narrowed::Narrowed;
 use super::super::outbox::{Outgoing, TOGETHER};
@@ -37,7 +36,7 @@ impl Assembly<'_, '_> {
             progress: attempt.progress,
             detection: attempt.options.detection,
             force: attempt.options.force,
-            audit: scope.filter(|_| self.base.is_none()),
+            listed: scope,
             missed: 0,
             rewrite_budget: RewriteBudget((before as f64 * attempt.options.rewrite_budget) as u64),
             tools,
@@ -45,9 +44,7 @@ impl Assembly<'_, '_> {
         };
         let work = |jobs: &Receiver<Job>| work(jobs, tools);
         let narrowed = scope.filter(|_| self.base.is_some()).zip(attempt.parent.snapshot);
-        let begun = |begun: Time| if tools.as_path.is_set() { ALWAYS } else { begun };
-        let narrowed =
-            narrowed.map(|(scope, before)| Narrowed { scope, root: before.root, begun: begun(before.begun) });
+        let narrowed = narrowed.map(|(scope, before)| Narrowed { scope, root: before.root, begun: before.begun });
         self.take_made(attempt.options.threads, tools, work, |jobs, items, ended| {
             let compared = match &narrowed {
                 Some(narrowed) => comparison.run_narrowed(narrowed, &sweep.events, jobs, items, ended),
