@@ -64,18 +64,22 @@ test("over a line of 2 Mbit/s the page says what has gone and what is left, the 
   await until(slow, ({ securedBytes }) => securedBytes > 0);
   // On a busy machine the line takes less.
   const seconds = line.sent / RATE;
-  const safe = await until(slow, ({ securedBytes }) => securedBytes > 4 << 20);
+  // The second time half a minute later, while about half is left.
+  const first = (await told(slow)).at(-1)!.progress.securedBytes;
+  const safe = await until(slow, ({ securedBytes }) => securedBytes > first);
   const all = await told(slow);
   const size = statSync(join(folder, "noise.bin")).size;
 
   // The line takes 250 kB a second; some hundred kB wait in sockets on the way.
   const ahead = all.map(({ ms, progress }) => progress.newBytes - (progress.bytes.read - progress.bytes.done) - ((RATE / 1000) * ms + 8e6));
   expect(Math.max(...ahead), "more is said to be done than the line can have taken").toBeLessThan(0);
-  const etas = all.flatMap(({ ms, progress }) => (ms > 15_000 && progress.eta !== null ? [progress.eta] : []));
+  const isUnderWay = ({ ms, progress }: (typeof all)[number]) => ms > 15_000 && progress.phase === "uploading";
+  const etas = all.filter(isUnderWay).flatMap(({ progress: { eta } }) => (eta === null ? [] : [eta]));
   expect(etas.length).toBeGreaterThan(0);
   expect(Math.max(...etas)).toBeLessThan(600);
   expect(Math.min(...etas)).toBeGreaterThan(20);
   expect(seconds).toBeLessThan(40);
+  expect(safe.phase, "nothing more was safe before the end").toBe("uploading");
   // Never more than was sent.
   expect(safe.securedBytes).toBeLessThan(line.sent + (6 << 20));
 

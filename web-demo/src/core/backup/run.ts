@@ -297,7 +297,7 @@ class Attempt {
 
   get #isDue(): boolean {
     const { unlisted } = this.#backup;
-    const every = this.#claims.numbers.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
+    const every = Math.min(FIRST_MANIFEST * 2 ** this.#claims.numbers.length, MANIFEST_EVERY);
     return unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#claims.made >= every);
   }
 
@@ -387,7 +387,7 @@ const ATTEMPTS = 4;
 /** What a manifest lists, and how long what is stored waits for one. */
 const MANIFEST_PACKS = 64;
 const MANIFEST_EVERY = 120_000;
-/** The first one comes sooner: tabs are closed soon, if at all. */
+/** The first one comes sooner, and each of the next waits twice as long: tabs are closed soon, if at all. */
 const FIRST_MANIFEST = 15_000;
 /** Milliseconds that packs on their way have after a failure. */
 const ARRIVING = 10_000;
