@@ -47,6 +47,13 @@ impl Branch {
         names(path).try_fold(self, |at, name| at.below.get(name))
     }
 
+    /// The roots that the user named, at and below this branch, whose path is given.
+    pub(super) fn named(&self, path: &TreePath) -> Vec<TreePath> {
+        let own = self.is_named.then(|| path.clone());
+        let below = self.below.iter().filter_map(|(name, branch)| Some((path.join(name).ok()?, branch)));
+        own.into_iter().chain(below.flat_map(|(path, branch)| branch.named(&path))).collect()
+    }
+
     fn at(&mut self, path: &TreePath) -> &mut Self {
         names(path).fold(self, |at, name| at.below.entry(name.to_vec()).or_default())
     }

@@ -211,7 +211,7 @@ impl<'s> Found<'s> {
 
         let mut stat = None;
         if kind == Kind::Unknown {
-            stat = self.stat(&look, &path, is_named);
+            stat = self.stat(&look, &path, branch);
             if stat.is_none() {
                 return;
             }
@@ -233,7 +233,10 @@ impl<'s> Found<'s> {
         if !wanted && branch.is_none() {
             return;
         }
-        let Some(stat) = stat.or_else(|| self.stat(&look, &path, is_named)) else { return };
+        let Some(stat) = stat.or_else(|| self.stat(&look, &path, branch)) else { return };
+        if !stat.is_directory() {
+            self.lost(named(branch, &path).filter(|root| *root != path), io::ErrorKind::NotADirectory);
+        }
         match stat.kind() {
             FileType::Directory => self.descend(path, stat, directory, branch, wanted, options),
             FileType::Socket => self.skipped(path, Skip::Socket),
@@ -277,14 +280,24 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// The entry's metadata. One that vanished after it was listed is reported only if the user named it.
-    fn stat(&mut self, look: impl Fn() -> io::Result<EntryStat>, path: &TreePath, is_named: bool) -> Option<EntryStat> {
+    /// The entry's metadata. One that vanished after it was listed is reported only if the user named it or something below it.
+    fn stat(
+        &mut self,
+        look: impl Fn() -> io::Result<EntryStat>,
+        path: &TreePath,
+        branch: Option<&Branch>,
+    ) -> Option<EntryStat> {
         match look() {
             Ok(stat) => return Some(stat),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.lost(named(branch, path), error.kind()),
             Err(error) => self.unreadable(path.clone(), error),
         }
         None
+    }
+
+    /// Reports roots that were there when the backup began.
+    fn lost(&mut self, roots: impl Iterator<Item = TreePath>, why: io::ErrorKind) {
+        roots.for_each(|root| self.unreadable(root, why.into()));
     }
 
     fn unreadable(&mut self, path: TreePath, error: io::Error) {
@@ -301,6 +314,11 @@ impl<'s> Found<'s> {
             self.skipped(path.clone(), Skip::ExcludedRoot);
         }
     }
+}
+
+/// The roots that the user named, at and below a path.
+fn named(branch: Option<&Branch>, path: &TreePath) -> impl Iterator<Item = TreePath> {
+    branch.map(|branch| branch.named(path)).unwrap_or_default().into_iter()
 }
 
 impl Directory<'_> {

@@ -239,6 +239,23 @@ fn a_root_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_root_that_has_gone_with_the_directory_above_it_or_behind_a_link_is_named() {
+    let place = Place::with(&["gone/a/root/file", "linked/b/root/file", "linked/b/c", "there/file"]);
+    let options = place.options(&["gone/a/root", "linked/b", "linked/b/root", "there"]);
+    fs::remove_dir_all(place.path.join("gone/a")).unwrap();
+    fs::rename(place.path.join("linked/b"), place.path.join("moved")).unwrap();
+    symlink(place.path.join("moved"), place.path.join("linked/b")).unwrap();
+    let (events, _) = run(options, 2);
+    assert_eq!(place.relative(&events), ["gone", "linked", "linked/b", "there", "there/file"]);
+    let lost = events.iter().filter_map(|event| match event {
+        ScanEvent::Unreadable { path, error } => Some((place.below(path)?, error.kind())),
+        _ => None,
+    });
+    let expected = [("gone/a/root", io::ErrorKind::NotFound), ("linked/b/root", io::ErrorKind::NotADirectory)];
+    assert_eq!(lost.collect::<Vec<_>>(), expected.map(|(path, kind)| (path.to_owned(), kind)));
+}
+
+#[test]
 fn the_top_directory_is_a_root_like_any_other() {
     let root = Root::new(Path::new("/")).unwrap();
     assert_eq!(root.path(), &TreePath::TOP);
