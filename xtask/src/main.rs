@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `dist`, `stack`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `dist`, `stack`, `soak`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -55,6 +55,9 @@ usage: cargo xtask <command>
   deploy         check the chart for Kubernetes, and walk through its page
   site           build the documents as a site, and check every link in them
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
+  soak [MINUTES [SEED]]
+                 fifty machines save into that for an hour, while its S3 fails at half of all requests and everything
+                 is killed now and then; then all of it is restored and compared
   fuzz TARGET|all [SECONDS]
                  search with libFuzzer for inputs that a decoder of tests/src/fuzz.rs does not stand, for a minute each by default
   demo           build everything, serve a new repository with the web app, and say where it is
@@ -94,7 +97,8 @@ fn main() -> ExitCode {
         ["proofs", names @ ..] => proofs::run(names).map(exit),
         ["deploy"] => deploy::run().map(exit),
         ["site"] => site::run().map(exit),
-        ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
+        ["stack"] => stack::run("stack", &[]).map(|()| ExitCode::SUCCESS),
+        ["soak", arguments @ ..] => stack::run("soak", arguments).map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),
         ["aws"] => archive::run().map(|()| ExitCode::SUCCESS),

@@ -30,6 +30,8 @@ pub struct Deployment {
     /// Variables of one function, which go before those of all.
     pub variables_of: BTreeMap<&'static str, Vec<(String, String)>>,
     pub timeout: Duration,
+    /// How many requests the gateway's function answers at a time.
+    pub gateways: usize,
     /// How often a message is received before it is put aside.
     pub receives_most: u32,
     /// What goes wrong with events.
@@ -53,6 +55,7 @@ impl Deployment {
             variables,
             variables_of: BTreeMap::new(),
             timeout: Duration::from_secs(60),
+            gateways: 4,
             receives_most: 5,
             faults: Faults::default(),
             webhook: None,
@@ -151,7 +154,7 @@ fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) ->
     let concurrency = match name {
         // One more for the schedule.
         "ingest" => INGESTS + 1,
-        "gateway" => 4,
+        "gateway" => deployment.gateways,
         _ => 1,
     };
     Settings {
