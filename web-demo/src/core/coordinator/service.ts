@@ -1,6 +1,7 @@
 //! Service: what the gateway tells of the jobs beside the store and of quotas, and what alarms are made of.
 
 import type { OrderedJob, Room, ScheduledJob, Service, Watched } from "../api";
+import { findingsOf } from "../findings";
 import { brief } from "../gateway/client";
 import { problemOf } from "../problem";
 import type { Opened } from "./opened";
@@ -34,10 +35,9 @@ export async function readWatched(opened: Opened): Promise<Watched> {
   }
   const rhythms = [...series].map(([key, { client, times }]) => ({ series: key, client, times: times.sort((a, b) => b - a).slice(0, TIMES) }));
   const [report, service] = await Promise.all([opened.owner ? newestReport(opened, "check") : null, readService(opened)]);
-  const findings = report?.body["findings"];
   return {
     rhythms,
-    lastCheck: report ? { time: report.time, outcome: Array.isArray(findings) && findings.length > 0 ? "damage" : "sound" } : null,
+    lastCheck: report ? { time: report.time, outcome: findingsOf(report.body, new Map()).length > 0 ? "damage" : "sound" } : null,
     service,
     since: kept.length > 0 ? kept.reduce((oldest, { accepted }) => Math.min(oldest, accepted), Infinity) : null,
   };
