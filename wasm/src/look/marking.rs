@@ -1,11 +1,13 @@
 //! Marking: changes of snapshots that were verified, the names of their tags, and what only the owner decides.
 
-use copal_engine::changing::{Link, Mark, Tagged, tag};
+use copal_engine::changing::{Link, Mark, TagError, Tagged, tag};
 use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::id::{ObjectHash, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
+use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
+use copal_format::order;
 use copal_format::state::SnapshotRecord;
 
 use super::library::{Library, Snapshot};
@@ -54,6 +56,25 @@ impl Library {
         (record.tags.iter().map(|tag| named(tag).unwrap_or_else(|| tag.to_string())).collect(), is_known)
     }
 
+    /// The ids of tags with these names, in each domain of a client whose record was supplied.
+    pub fn tag_ids(&self, names: &[String]) -> Vec<Vec<TagId>> {
+        let mut domains = self.domains();
+        order::sort(&mut domains);
+        domains.dedup();
+        let keys = domains.into_iter().map(|domain| DomainKeys::new(&self.owner.domain_key(domain)));
+        keys.map(|keys| names.iter().map(|name| keys.tag_id(name)).collect()).collect()
+    }
+
+    /// The tags whose names snapshots or supplied changes have, in each of those domains.
+    pub fn known_tags(&self) -> Vec<(TagId, String)> {
+        let own = self.verified().flat_map(|snapshot| &snapshot.info.tags);
+        let mut names: Vec<String> = own.chain(self.tag_names.iter().map(|(_, name)| name)).cloned().collect();
+        order::sort(&mut names);
+        names.dedup();
+        let ids = self.tag_ids(&names).into_iter().flat_map(|ids| ids.into_iter().zip(names.iter().cloned()));
+        ids.chain(self.tag_names.iter().cloned()).collect()
+    }
+
     fn tag_name(&self, tag: &TagId) -> Option<&String> {
         self.tag_names.iter().find(|(id, _)| id == tag).map(|(_, name)| name)
     }
@@ -88,18 +109,28 @@ impl Library {
     }
 
     /// Changes by which the owner sets an encoded policy, and releases snapshots that hold their series. Whoever calls has
-    /// shown what becomes of it.
+    /// shown what becomes of it. `tags` are the names of the policy's tags, which has only ids: perhaps no snapshot has them.
     pub fn decide(
         &self,
         client: &Client,
         met: Option<Link>,
-        policy: Option<Vec<u8>>,
+        (policy, tags): (Option<Vec<u8>>, &[String]),
         release: Vec<SnapshotId>,
     ) -> Result<Option<Changes>, Fault> {
+        if let Some(tag) = tags.iter().find(|tag| tag.len() > TEXT_BYTES) {
+            return Err(TagError::Long { bytes: tag.len() }.into());
+        }
         let signature = OwnerSignature::NONE;
+        let sealed = |(id, name): (TagId, &String)| (id, self.owner.seal_text(TextPurpose::TagName, &id.0, name));
+        let ids = self.tag_ids(tags);
+        let add: Vec<_> = ids.into_iter().flat_map(|ids| ids.into_iter().zip(tags)).map(sealed).collect();
+        let names = add.chunks(SNAPSHOT_TAGS).map(|add| {
+            let (snapshots, remove) = Default::default();
+            Operation::Tag { snapshots, add: add.to_vec(), remove }
+        });
         let policy = policy.map(|policy| Operation::OwnerPolicy { policy, signature });
         let release = (!release.is_empty()).then_some(Operation::Release { snapshots: release, signature });
-        self.changes(client, met, policy.into_iter().chain(release).collect())
+        self.changes(client, met, names.chain(policy).chain(release).collect())
     }
 
     fn changes(

@@ -12,7 +12,7 @@ import { administering, NOW, scripted } from "./harness/scripted";
 
 afterEach(() => speak("en"));
 
-const PLAN: Plan = { rules: PRESETS[0]!.rules };
+const PLAN: Plan = { rules: PRESETS[0]!.rules, terms: {} };
 
 /** A keeping whose core notes what it was asked to sign. */
 function keeping(decide: Acts["decide"] = async () => ({ state: "done", unchanged: [] })): { one: Keeping; signed: Decision[] } {
@@ -40,7 +40,7 @@ test("what is signed is what was foreseen", async () => {
   await one.foresee(PLAN);
   one.askToSign(true);
   await one.sign(null);
-  expect(signed).toEqual([{ policy: Uint8Array.of(1), before: 7, release: [] }]);
+  expect(signed).toEqual([{ policy: Uint8Array.of(1), tags: [], before: 7, release: [] }]);
   expect([one.forecast.value, one.outcome.value]).toEqual([null, "set"]);
   await one.foresee({ release: ["snapshot-0"] });
   expect(one.forecast.value?.isAsked, "a release is asked at once").toBe(true);

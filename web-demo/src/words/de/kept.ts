@@ -102,10 +102,58 @@ export const kept: typeof english = {
     floorAgeHint: "Was jünger ist, auch vor dem Vergessen.",
     noDays: "Eine Anzahl von Tagen.",
     stays: "Was so bleibt, wie es ist",
-    staysAbout: (areOthers, command) =>
-      [`${areOthers ? "Diese Regeln, Schlagwörter" : "Schlagwörter"}, das Anhalten, die Zeitzone, die Frist bis zum Löschen und den Anteil einer Prüfung legt `, command, " fest."],
+    staysAbout: (command) => ["Diese Regeln legt nur ", command, " fest."],
     look: "Zeigen, was wegfällt",
     leave: "Regeln so lassen",
+  },
+
+  more: {
+    title: "Mehr: Schlagwörter, verdächtige Sicherungen, Frist zum Zurückholen, Zeitzone",
+    tags: {
+      title: "Sicherungen, die wegen ihrer Schlagwörter bleiben",
+      about: "Eine Sicherung, die alle Schlagwörter einer Zeile hat, bleibt, egal wie alt sie ist. Schlagwörter vergeben Sie in der Liste der Sicherungen.",
+      label: "Schlagwörter",
+      add: "Hinzufügen",
+      hint: "Mit Kommas dazwischen: Dann braucht eine Sicherung sie alle.",
+      known: "Schlagwörter, die Sicherungen haben",
+      remove: "Entfernen",
+    },
+    hold: {
+      title: "Verdächtige Sicherungen",
+      about: "Wurden viele Dateien gelöscht oder verschlüsselt, sieht die nächste Sicherung ganz anders aus als die davor. Dann fällt unter ihrem Namen nichts weg, bis Sie nachgesehen und sie freigegeben haben.",
+      watch: "Auf verdächtige Sicherungen achten",
+      share: "Prozent, die fehlen oder neu sind",
+      shareHint: "Eine kleinere Zahl bemerkt mehr und fragt Sie öfter.",
+      noShare: "Eine ganze Zahl von 1 bis 100.",
+      least: "Ab so vielen MiB",
+      leastHint: "Auf kleinere Sicherungen wird nicht geachtet.",
+      noLeast: "Eine Anzahl von MiB.",
+    },
+    grace: {
+      label: "Frist zum Zurückholen",
+      hint: "Zum Beispiel 36h, 2d oder 1w.",
+      wrong: "Eine Zahl und eine Einheit, zum Beispiel 36h, 2d oder 1w; mindestens 1h.",
+      about: "So lange lässt sich zurückholen, was wegfällt oder vergessen wird. Erst danach wird der Platz frei.",
+    },
+    zone: {
+      label: "Tage beginnen um Mitternacht",
+      own: (name) => `In ${name}, wo dieser Browser ist`,
+      asNow: (zone) => `In der Zeitzone ${zone}, wie bisher`,
+      utc: "UTC (Weltzeit)",
+      hint: "Danach unterscheiden die Regeln Tage, Wochen und Monate.",
+    },
+  },
+
+  weaker: {
+    title: "Das schützt weniger als bisher",
+    fromAll: "Bisher bleibt jede Sicherung, bis jemand sie vergisst.",
+    nothing: "keine solche Regel",
+    rules: (before, after) => `Bisher: ${before}. Dann: ${after}.`,
+    tags: (tagged) => `${tagged} würden deswegen nicht mehr bleiben.`,
+    guard: (before, after) => `Bisher geschützt: ${before}. Dann: ${after ?? "nichts"}.`,
+    noHold: "Keine Sicherung würde mehr als verdächtig gelten. Wurden Dateien verschlüsselt oder gelöscht, ließen die Regeln die guten Sicherungen wegfallen.",
+    hold: (share, least, then, thenLeast) => `Bisher ist eine Sicherung verdächtig, wenn sich ${share} % geändert haben, ab ${least}. Dann: ${then} %, ab ${thenLeast}.`,
+    grace: (before, after) => `Bisher lässt sich ${before} lang zurückholen, was wegfällt oder vergessen wird. Dann: ${after}. Das gilt sofort, auch für das, was schon weggefallen ist.`,
   },
 
   forecast: {
@@ -145,7 +193,7 @@ export const kept: typeof english = {
     release: { title: "Diese Sicherung freigeben?", sign: "Unterschreiben und freigeben" },
     set: { title: "Diese Regeln festlegen?", sign: "Unterschreiben und festlegen" },
     counts: (floor) => `${floor === null ? "Nichts ist geschützt" : `Geschützt: ${floor}`}. Das gilt für alle Geräte, bis Sie andere Regeln unterschreiben.`,
-    broughtBack: (time) => `Wie Vergessenes lässt es sich noch zurückholen, mindestens ${time ?? "einen Tag"} lang.`,
+    broughtBack: (time) => `Wie Vergessenes lässt es sich noch zurückholen, mindestens ${time} lang.`,
     releases: "Sie bestätigen, dass sie so ist, wie sie sein soll. Dann gelten die Regeln wieder für ihren Namen: Ältere Sicherungen dürfen wegfallen, auch die guten davor.",
   },
 
