@@ -95,10 +95,12 @@ export const kept = words("kept", {
     ownFromNone: "For each name of each device.",
     keep: "Keep one for each of so many",
     fields: FIELDS,
+    /** Without end; “all” is understood in each language. */
+    all: "all",
     keepHint: "A day without a backup does not count. Nothing is no rule; “all” is every one of them.",
     notWhole: "A whole number, or “all”.",
     within: "Everything of the last",
-    withinHint: "Such as 2d, 3w, 6m or 1y.",
+    withinHint: "Such as 2d (days), 3w (weeks), 6m (months) or 1y (year).",
     noSpan: "A number and a unit, such as 2d, 3w, 6m or 1y.",
     floorLast: "Guard the last",
     floorLastHint: "Of each name, also from forgetting.",
@@ -136,7 +138,7 @@ export const kept = words("kept", {
     },
     grace: {
       label: "Time to bring back",
-      hint: "Such as 36h, 2d or 1w.",
+      hint: "Such as 36h (hours), 2d (days) or 1w (week).",
       wrong: "A number and a unit, such as 36h, 2d or 1w; at least 1h.",
       about: "For that long, whatever goes or is forgotten can be brought back. Its space is free only afterwards.",
     },

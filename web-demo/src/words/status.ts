@@ -105,7 +105,7 @@ export const status = words("status", {
     },
     prune: {
       title: "Prune", start: "Prune now", running: "Pruning…", started: "Prune is started.",
-      about: "Frees what no snapshot needs, once the grace period is over. It cannot be made shorter here.",
+      about: "Frees what no snapshot needs, once the time to bring it back is over. “What is kept” says how long that is.",
     },
     failed: "The last run failed.",
     neverYet: "It has not reported yet.",

@@ -22,7 +22,7 @@ export const kept: typeof english = {
   reading: "Die Regeln werden gelesen",
   changeRules: "Regeln ändern …",
   setRules: "Regeln festlegen …",
-  weighing: "Jede Sicherung wird abgewogen …",
+  weighing: "Für jede Sicherung wird nachgesehen, ob sie bleibt …",
   nameless: (device) => ["eine Sicherung des Geräts ", device],
 
   inForce: {
@@ -88,12 +88,13 @@ export const kept: typeof english = {
     own: "Eigene Zahlen",
     ownFromPolicy: "Ausgehend von den geltenden Regeln.",
     ownFromNone: "Für jeden Namen jedes Geräts.",
-    keep: "Je eine behalten für so viele",
+    keep: "Wie viele behalten werden, je eine pro Zeitraum",
     fields: { last: "Letzte Sicherungen", hourly: "Stunden", daily: "Tage", weekly: "Wochen", monthly: "Monate", quarterly: "Quartale", yearly: "Jahre" },
-    keepHint: "Ein Tag ohne Sicherung zählt nicht. Leer heißt: keine Regel; „all“ heißt: alle.",
-    notWhole: "Eine ganze Zahl oder „all“.",
+    all: "alle",
+    keepHint: "Ein Tag ohne Sicherung zählt nicht. Leer heißt: keine Regel; „alle“ heißt: ohne Ende zurück.",
+    notWhole: "Eine ganze Zahl oder „alle“.",
     within: "Alles der letzten",
-    withinHint: "Zum Beispiel 2d, 3w, 6m oder 1y.",
+    withinHint: "Zum Beispiel 2d (Tage), 3w (Wochen), 6m (Monate) oder 1y (Jahr).",
     noSpan: "Eine Zahl und eine Einheit, zum Beispiel 2d, 3w, 6m oder 1y.",
     floorLast: "Schutz für die letzten",
     floorLastHint: "Zu jedem Namen, auch vor dem Vergessen.",
@@ -104,7 +105,7 @@ export const kept: typeof english = {
     stays: "Was so bleibt, wie es ist",
     staysAbout: (command) => ["Diese Regeln legt nur ", command, " fest."],
     look: "Zeigen, was wegfällt",
-    leave: "Regeln so lassen",
+    leave: "Regeln lassen, wie sie sind",
   },
 
   more: {
@@ -131,7 +132,7 @@ export const kept: typeof english = {
     },
     grace: {
       label: "Frist zum Zurückholen",
-      hint: "Zum Beispiel 36h, 2d oder 1w.",
+      hint: "Zum Beispiel 36h (Stunden), 2d (Tage) oder 1w (Woche).",
       wrong: "Eine Zahl und eine Einheit, zum Beispiel 36h, 2d oder 1w; mindestens 1h.",
       about: "So lange lässt sich zurückholen, was wegfällt oder vergessen wird. Erst danach wird der Platz frei.",
     },

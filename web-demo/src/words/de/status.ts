@@ -101,7 +101,7 @@ export const status: typeof english = {
     },
     prune: {
       title: "Aufräumen", start: "Jetzt aufräumen", running: "Wird aufgeräumt …", started: "Das Aufräumen ist gestartet.",
-      about: "Löscht, was kein Sicherungsstand mehr braucht, sobald die Schonfrist vorbei ist. Sie lässt sich hier nicht verkürzen.",
+      about: "Löscht, was kein Sicherungsstand mehr braucht, sobald die Frist zum Zurückholen vorbei ist. Wie lang sie ist, steht unter „Was behalten wird“.",
     },
     failed: "Der letzte Lauf ist gescheitert.",
     neverYet: "Davon liegt noch keine Meldung vor.",
