@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::changes::{Changes, link_of};
 use super::clients::Client;
-use super::convert::{Thrown, hex, list, object, snapshots, wrong};
+use super::convert::{Thrown, hex, list, snapshots, wrong};
 use super::look::Library;
 
 #[wasm_bindgen]
@@ -61,10 +61,10 @@ impl Library {
         list(self.0.tag_ids(&names).into_iter().map(|ids| list(ids.into_iter().map(hex))))
     }
 
-    /// The tags whose names are known, in each domain.
-    #[wasm_bindgen(js_name = knownTags, unchecked_return_type = "{ id: string; name: string }[]")]
-    pub fn known_tags(&self) -> Array {
-        list(self.0.known_tags().into_iter().map(|(id, name)| object! { "id": hex(id), "name": name }))
+    /// The names of tags that changes have.
+    #[wasm_bindgen(js_name = tagNames)]
+    pub fn tag_names(&self) -> Vec<String> {
+        self.0.tag_names().cloned().collect()
     }
 
     pub fn decide(

@@ -65,14 +65,9 @@ impl Library {
         keys.map(|keys| names.iter().map(|name| keys.tag_id(name)).collect()).collect()
     }
 
-    /// The tags whose names snapshots or supplied changes have, in each of those domains.
-    pub fn known_tags(&self) -> Vec<(TagId, String)> {
-        let own = self.verified().flat_map(|snapshot| &snapshot.info.tags);
-        let mut names: Vec<String> = own.chain(self.tag_names.iter().map(|(_, name)| name)).cloned().collect();
-        order::sort(&mut names);
-        names.dedup();
-        let ids = self.tag_ids(&names).into_iter().flat_map(|ids| ids.into_iter().zip(names.iter().cloned()));
-        ids.chain(self.tag_names.iter().cloned()).collect()
+    /// The names of tags that supplied changes have.
+    pub fn tag_names(&self) -> impl Iterator<Item = &String> {
+        self.tag_names.iter().map(|(_, name)| name)
     }
 
     fn tag_name(&self, tag: &TagId) -> Option<&String> {
@@ -121,16 +116,20 @@ impl Library {
             return Err(TagError::Long { bytes: tag.len() }.into());
         }
         let signature = OwnerSignature::NONE;
-        let sealed = |(id, name): (TagId, &String)| (id, self.owner.seal_text(TextPurpose::TagName, &id.0, name));
-        let ids = self.tag_ids(tags);
-        let add: Vec<_> = ids.into_iter().flat_map(|ids| ids.into_iter().zip(tags)).map(sealed).collect();
-        let names = add.chunks(SNAPSHOT_TAGS).map(|add| {
-            let (snapshots, remove) = Default::default();
-            Operation::Tag { snapshots, add: add.to_vec(), remove }
-        });
+        let mut add = Vec::new();
+        for ids in self.tag_ids(tags) {
+            for (id, name) in ids.into_iter().zip(tags) {
+                add.push((id, self.owner.seal_text(TextPurpose::TagName, &id.0, name)));
+            }
+        }
+        if add.len() > SNAPSHOT_TAGS {
+            return Err(TagError::Many.into());
+        }
+        let (snapshots, remove) = Default::default();
+        let names = (!add.is_empty()).then_some(Operation::Tag { snapshots, add, remove });
         let policy = policy.map(|policy| Operation::OwnerPolicy { policy, signature });
         let release = (!release.is_empty()).then_some(Operation::Release { snapshots: release, signature });
-        self.changes(client, met, names.chain(policy).chain(release).collect())
+        self.changes(client, met, names.into_iter().chain(policy).chain(release).collect())
     }
 
     fn changes(

@@ -36,7 +36,10 @@ export const keepings = {
     const [now, facts] = [await timeOf(site), keeping.policy()];
     const { tags } = read;
     // Tags of the policy that no snapshot has: their names are in a change, perhaps an old one.
-    if (facts?.tags.flat().some((id) => !tags.has(id))) for (const { id, name } of await books().knownTags()) tags.set(id, name);
+    if (facts?.tags.flat().some((id) => !tags.has(id))) {
+      const { names, domains } = await books().tagIds([...tags.values()], true);
+      for (const ids of domains) names.forEach((name, at) => tags.set(ids[at]!, name));
+    }
     return {
       policy: facts && policyOf(facts, tags),
       lingers: keeping.lingers(now) as Lingers | null,
@@ -157,7 +160,7 @@ async function tagIds({ books }: Desk, sets: string[][]): Promise<string[][]> {
     own.set(key, [...(own.get(key) ?? []), set]);
   }
   const names = [...new Set(sets.flat())].filter((tag) => !isTagId(tag));
-  const domains = names.length > 0 ? await books().tagIds(names) : [];
+  const { domains } = names.length > 0 ? await books().tagIds(names) : { domains: [] };
   const made = sets.flatMap((set) => [
     ...(own.get(keyOf(set, tags)) ?? []),
     ...(set.every(isTagId) ? [set] : domains.map((ids) => set.map((tag) => ids[names.indexOf(tag)] ?? tag))),

@@ -1,11 +1,10 @@
 //! Service: what the gateway tells of the jobs beside the store and of quotas, and what alarms are made of.
 
 import type { OrderedJob, Room, ScheduledJob, Service, Watched } from "../api";
-import { findingsOf } from "../findings";
 import { brief } from "../gateway/client";
 import { problemOf } from "../problem";
 import type { Opened } from "./opened";
-import { newestReport } from "./reports";
+import { newestReport, outcomeOf } from "./reports";
 
 /** The service as it tells of itself. */
 export async function readService(opened: Opened): Promise<Service> {
@@ -37,7 +36,7 @@ export async function readWatched(opened: Opened): Promise<Watched> {
   const [report, service] = await Promise.all([opened.owner ? newestReport(opened, "check") : null, readService(opened)]);
   return {
     rhythms,
-    lastCheck: report ? { time: report.time, outcome: findingsOf(report.body, new Map()).length > 0 ? "damage" : "sound" } : null,
+    lastCheck: report ? { time: report.time, outcome: outcomeOf(report.body) } : null,
     service,
     since: kept.length > 0 ? kept.reduce((oldest, { accepted }) => Math.min(oldest, accepted), Infinity) : null,
   };

@@ -3,12 +3,11 @@
 import type { Snapshot, Status } from "../api";
 import { brief } from "../gateway/client";
 import { claimsSnapshot } from "../claim";
-import { findingsOf } from "../findings";
 import { problem } from "../problem";
 import { receipt as readReceipt } from "../engine";
 import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
-import { newestReport } from "./reports";
+import { newestReport, outcomeOf } from "./reports";
 
 /** The state as the service sees it. */
 export async function readStatus(opened: Opened, books: Books | null, resumable: Status["resumable"]): Promise<Status> {
@@ -79,9 +78,10 @@ async function undecided(opened: Opened, client: string, states: { client: strin
 async function lastCheck(opened: Opened, named: ReadonlyMap<string, Snapshot>): Promise<Status["lastCheck"]> {
   const report = await newestReport(opened, "check");
   if (!report) return null;
+  const { findingsOf } = await import("../findings");
   const findings = findingsOf(report.body, named);
   const readBytes = typeof report.body["bytes_read"] === "number" ? report.body["bytes_read"] : null;
-  return { time: report.time, outcome: findings.length === 0 ? "sound" : "damage", readBytes, findings };
+  return { time: report.time, outcome: outcomeOf(report.body), readBytes, findings };
 }
 
 const DAY = 86_400_000;

@@ -58,20 +58,13 @@ export class Books {
     return this.#apart(true, async (library, view) => ({ facts: library.snapshots(), root: view.root?.number }));
   }
 
-  /** The ids of tags with these names, in the data of each device. */
-  tagIds(names: string[]): Promise<string[][]> {
+  /** The ids of tags with these names, in the data of each device; with `all`, also of those that changes name. */
+  tagIds(names: string[], all = false): Promise<{ names: string[]; domains: string[][] }> {
     return this.#apart(false, async (library) => {
       await supplyClients(this.opened, library);
-      return library.tagIds(names);
-    });
-  }
-
-  /** All tags whose names somebody has stored, whether a snapshot has them or not. */
-  knownTags(): Promise<{ id: string; name: string }[]> {
-    return this.#apart(false, async (library) => {
-      await supplyClients(this.opened, library);
-      await nameTags(this.opened, library, this.#changes);
-      return library.knownTags();
+      if (all) await nameTags(this.opened, library, this.#changes);
+      names = [...new Set([...names, ...(all ? library.tagNames() : [])])];
+      return { names, domains: library.tagIds(names) };
     });
   }
 
