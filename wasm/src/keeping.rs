@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::retention::{Held, Protection, Signed, Weighed, expirable, held, protected, protected_if, weigh};
 use copal_format::change::Change;
-use copal_format::id::{ClientId, ObjectHash, RepositoryId, SnapshotId};
+use copal_format::id::{ClientId, ObjectHash, RepositoryId, SnapshotId, TagId};
 use copal_format::layout;
 use copal_format::policy::{
     Count, Floor, Hold, Lingering, Period, Periods, Policy, SignedPolicy, Span, USUAL_CHECK_PARTS, USUAL_GRACE,
@@ -39,6 +39,14 @@ pub struct Rules {
     pub within: Option<Span>,
     /// The least that every series keeps.
     pub floor: Floor,
+    /// Sets of tags: a snapshot with all tags of one set is kept. None: as the policy in force has them.
+    pub tags: Option<Vec<Vec<TagId>>>,
+    /// When a snapshot is suspicious. None: as the policy in force has it.
+    pub hold: Option<Option<Hold>>,
+    /// How long prune leaves what nothing needs. None: as the policy in force has it.
+    pub grace: Option<Duration>,
+    /// Where days begin, in POSIX form. None: as the policy in force has it.
+    pub zone: Option<String>,
 }
 
 /// What the policy in force says about snapshots if they are forgotten.
@@ -181,8 +189,10 @@ impl Keeping {
             let mut policy = base.rules().clone();
             policy.counts = rules.counts;
             policy.spans[Period::Last as usize] = rules.within;
-            let policy = SignedPolicy::new(policy, base.zone(), base.grace(), base.check_parts())?;
-            policy.with_guard(rules.floor, base.hold())
+            policy.tags = rules.tags.clone().unwrap_or(policy.tags);
+            let (zone, grace) = (rules.zone.as_deref().unwrap_or(base.zone()), rules.grace.unwrap_or(base.grace()));
+            let policy = SignedPolicy::new(policy, zone, grace, base.check_parts())?;
+            policy.with_guard(rules.floor, rules.hold.unwrap_or(base.hold()))
         };
         let base = self.policy()?.cloned().map_or_else(usual, Ok);
         Ok(base.and_then(made)?)

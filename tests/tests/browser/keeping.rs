@@ -6,6 +6,7 @@ use copal_engine::retention::Protection;
 use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::keys::domain::DomainKeys;
 use copal_format::layout;
 use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
 use copal_format::repository::IngestBy;
@@ -61,7 +62,8 @@ fn set(browser: &Browser, rules: &Rules) -> Foresight {
     let keeping = browser.keeping();
     let policy = keeping.with(rules).unwrap();
     let foresight = keeping.foresee(&policy, now(&browser.world)).unwrap();
-    write(browser, browser.library().decide(&browser.client, None, Some(policy.encode()), Vec::new()).unwrap(), |_| {});
+    let decided = browser.library().decide(&browser.client, None, (Some(policy.encode()), &[]), Vec::new());
+    write(browser, decided.unwrap(), |_| {});
     foresight
 }
 
@@ -97,8 +99,40 @@ fn what_the_page_does_not_set_stays_as_the_policy_has_it() {
     let expected = Policy { counts: rules.counts, ..expected }.keeping_within(Period::Last, rules.within.unwrap());
     let expected = SignedPolicy::new(expected, before.zone(), 3 * DAY, 7).unwrap();
     assert_eq!(after, expected.with_guard(floor, before.hold()).unwrap());
-    let same = Rules { counts: before.rules().counts, within: None, floor: before.floor() };
+    let same = Rules { counts: before.rules().counts, floor: before.floor(), ..Rules::default() };
     assert_eq!(browser.keeping().with(&same).unwrap(), before);
+}
+
+#[test]
+fn what_the_page_sets_of_tags_holds_grace_and_zone_is_in_the_policy() {
+    let (browser, client, _) = three([FULL; 3]);
+    let ids = browser.library().tag_ids(&["taxes".to_owned()]);
+    let own = DomainKeys::new(&browser.owner.secret().domain_key(client.domain)).tag_id("taxes");
+    assert_eq!(ids, [[own]]);
+    let rules = Rules {
+        tags: Some(vec![ids[0].clone()]),
+        hold: Some(Some(Hold { share: 30, least: 7 })),
+        grace: Some(3 * DAY),
+        zone: Some("CET-1CEST,M3.5.0,M10.5.0/3".to_owned()),
+        ..last(1, Floor::default())
+    };
+    let policy = browser.keeping().with(&rules).unwrap().encode();
+    let names = ["taxes".to_owned()];
+    let decided = browser.library().decide(&browser.client, None, (Some(policy), &names), Vec::new());
+    write(&browser, decided.unwrap(), |_| {});
+    // The policy has only ids. No snapshot has the tag, and its name is known all the same.
+    let mut library = browser.library();
+    assert_eq!(library.tag_names().count(), 0);
+    let change = layout::change(1);
+    assert!(library.supply_change(&change, &browser.world.read(&change)));
+    assert_eq!(library.tag_names().next(), Some(&"taxes".to_owned()));
+    let keeping = browser.keeping();
+    let policy = keeping.policy().unwrap().unwrap();
+    assert_eq!(policy.rules().tags, [[own]]);
+    assert_eq!((policy.hold(), policy.grace()), (rules.hold.unwrap(), 3 * DAY));
+    assert_eq!(policy.zone(), "CET-1CEST,M3.5.0,M10.5.0/3");
+    let off = keeping.with(&Rules { hold: Some(None), tags: Some(Vec::new()), ..rules }).unwrap();
+    assert_eq!((off.hold(), off.rules().tags.len()), (None, 0));
 }
 
 #[test]
@@ -130,7 +164,7 @@ fn a_hold_is_told_with_what_its_release_lets_go_and_is_released() {
     assert_eq!((goes(&foresight), foresight.freed, foresight.held), (vec![second], vec![first], vec![]));
     let none = keeping.foresee_release(&[], time).unwrap();
     assert_eq!((goes(&none), none.freed.len(), none.held.len()), (Vec::new(), 0, 1));
-    let release = browser.library().decide(&browser.client, None, None, vec![suspicious]).unwrap();
+    let release = browser.library().decide(&browser.client, None, (None, &[]), vec![suspicious]).unwrap();
     write(&browser, release, |_| {});
     assert!(browser.keeping().held(now(&browser.world)).unwrap().is_empty());
     assert_eq!(expired(&browser.world), [second]);

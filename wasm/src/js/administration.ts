@@ -18,6 +18,11 @@ export interface PolicyFacts {
   change: number; counts: number[]; spans: (string | null)[]; /** The newest and the oldest of each day stay. */ dayFloor: string | null; tags: string[][]; zone: string;
   grace: number; checkParts: number; floorLast: number; floorAge: number; hold: HoldFacts | null;
 }
+/** What a person sets of a policy. `counts` as in `PolicyFacts`. What is undefined stays as the policy in force has it. `tags`: sets of ids. */
+export interface RulesFacts {
+  counts: Float64Array; within: string | null; floorLast: number; floorAge: number;
+  tags?: string[][]; hold?: HoldFacts | null; grace?: number; zone?: string;
+}
 /** What raises a hold: a change of so many percent of at least so many bytes. */
 export interface HoldFacts { share: number; least: number }
 /** The guard of replaced policies that still counts. */

@@ -3,13 +3,17 @@
 use core::time::Duration;
 
 use copal_engine::retention::{Held, KeepReason, Protection, Series, Suspicion, Weighed};
+use copal_format::id::TagId;
 use copal_format::policy::{Count, Floor, Hold, Lingering, Period, SignedPolicy, Span, effective};
 use copal_format::repository::Descriptor;
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::convert::{Thrown, count, hex, list, milliseconds, object, optional, reads, set, snapshots, time, wrong};
+use super::convert::{
+    Thrown, count, field, hex, list, milliseconds, number_field, numbers_field, object, optional, reads, set,
+    snapshots, time, wrong,
+};
 use crate::fault::Fault;
 use crate::keeping::{self, Foresight, Rules};
 
@@ -97,27 +101,13 @@ impl Keeping {
         Ok(object! { "grace": optional(guard.grace.map(seconds)), "stays": list(stays) })
     }
 
-    /// `counts`: by period; below zero: no rule, infinite: all.
     #[wasm_bindgen(unchecked_return_type = "ForesightFacts & { policy: Uint8Array<ArrayBuffer> }")]
     pub fn foresee(
         &self,
-        counts: &[f64],
-        #[wasm_bindgen(unchecked_param_type = "string | null")] within: Option<String>,
-        floor_last: u32,
-        floor_age: f64,
+        #[wasm_bindgen(unchecked_param_type = "RulesFacts")] rules: &JsValue,
         now: f64,
     ) -> Thrown<Object> {
-        let floor = Floor { last: floor_last, age: Duration::from_secs(floor_age as u64) };
-        let mut rules = Rules { floor, ..Rules::default() };
-        if counts.len() != rules.counts.len() {
-            return Err(wrong("counts", "one for each period"));
-        }
-        for (to, from) in rules.counts.iter_mut().zip(counts) {
-            let number = || if from.is_infinite() { Count::All } else { Count::N(*from as u32) };
-            *to = (*from >= 0.0).then(number);
-        }
-        rules.within = within.map(|text| Span::parse(&text)).transpose().map_err(Fault::from)?;
-        let policy = self.0.with(&rules)?;
+        let policy = self.0.with(&rules_of(rules)?)?;
         let object = foresight(&self.0.foresee(&policy, time(now))?);
         set(&object, "policy", Uint8Array::from(policy.encode().as_slice()));
         Ok(object)
@@ -134,6 +124,47 @@ impl Keeping {
         let tagged = self.0.snapshots().into_iter().filter(|(_, record)| !record.tags.is_empty());
         list(tagged.map(|(_, record)| object! { "id": hex(record.id), "tags": list(record.tags.iter().map(hex)) }))
     }
+}
+
+fn rules_of(facts: &JsValue) -> Thrown<Rules> {
+    let counts = numbers_field(facts, "counts")?;
+    let within = field(facts, "within").as_string();
+    let age = Duration::from_secs(number_field(facts, "floorAge")? as u64);
+    let mut rules = Rules {
+        within: within.map(|text| Span::parse(&text)).transpose().map_err(Fault::from)?,
+        floor: Floor { last: number_field(facts, "floorLast")? as u32, age },
+        tags: given(facts, "tags").map(|sets| tags_of(&sets)).transpose()?,
+        hold: given(facts, "hold").map(|hold| hold_of(&hold)).transpose()?,
+        grace: field(facts, "grace").as_f64().map(|grace| Duration::from_secs(grace as u64)),
+        zone: field(facts, "zone").as_string(),
+        ..Rules::default()
+    };
+    if counts.len() != rules.counts.len() {
+        return Err(wrong("counts", "one for each period"));
+    }
+    for (to, from) in rules.counts.iter_mut().zip(counts) {
+        let number = || if from.is_infinite() { Count::All } else { Count::N(from as u32) };
+        *to = (from >= 0.0).then(number);
+    }
+    Ok(rules)
+}
+
+/// A property that is not undefined.
+fn given(facts: &JsValue, name: &str) -> Option<JsValue> {
+    Some(field(facts, name)).filter(|value| !value.is_undefined())
+}
+
+fn tags_of(sets: &JsValue) -> Thrown<Vec<Vec<TagId>>> {
+    let tag = |tag: JsValue| TagId::from_hex(&tag.as_string().unwrap_or_default()).map_err(|_| wrong("tags", "ids"));
+    Array::from(sets).iter().map(|set| Array::from(&set).iter().map(tag).collect()).collect()
+}
+
+fn hold_of(hold: &JsValue) -> Thrown<Option<Hold>> {
+    if hold.is_null() {
+        return Ok(None);
+    }
+    let share = number_field(hold, "share")? as u8;
+    Ok(Some(Hold { share, least: number_field(hold, "least")? as u64 }))
 }
 
 fn policy_facts(policy: &SignedPolicy) -> Object {

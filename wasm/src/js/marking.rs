@@ -1,12 +1,13 @@
 //! Marking: forgets, brings back, pins and tags snapshots, for JavaScript.
 
 use copal_engine::changing::Mark;
+use js_sys::Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::changes::{Changes, link_of};
 use super::clients::Client;
-use super::convert::{Thrown, snapshots, wrong};
+use super::convert::{Thrown, hex, list, snapshots, wrong};
 use super::look::Library;
 
 #[wasm_bindgen]
@@ -54,13 +55,26 @@ impl Library {
         Ok(self.0.tag(&client.0, link_of(met)?, &snapshots(&ids)?, &add, &remove)?.map(Changes))
     }
 
+    /// By domain: the ids of tags with these names.
+    #[wasm_bindgen(js_name = tagIds, unchecked_return_type = "string[][]")]
+    pub fn tag_ids(&self, names: Vec<String>) -> Array {
+        list(self.0.tag_ids(&names).into_iter().map(|ids| list(ids.into_iter().map(hex))))
+    }
+
+    /// The names of tags that changes have.
+    #[wasm_bindgen(js_name = tagNames)]
+    pub fn tag_names(&self) -> Vec<String> {
+        self.0.tag_names().cloned().collect()
+    }
+
     pub fn decide(
         &self,
         client: &Client,
         #[wasm_bindgen(unchecked_param_type = "Link | null")] met: &JsValue,
         #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] policy: Option<Vec<u8>>,
+        tags: Vec<String>,
         release: Vec<String>,
     ) -> Thrown<Option<Changes>> {
-        Ok(self.0.decide(&client.0, link_of(met)?, policy, snapshots(&release)?)?.map(Changes))
+        Ok(self.0.decide(&client.0, link_of(met)?, (policy, &tags), snapshots(&release)?)?.map(Changes))
     }
 }

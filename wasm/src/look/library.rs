@@ -196,6 +196,11 @@ impl Library {
         self.blocks.borrow_mut().take_key(session)
     }
 
+    /// The domains of the clients whose records were supplied.
+    pub(super) fn domains(&self) -> Vec<DomainId> {
+        self.clients.values().filter_map(|known| Some(known.record.as_ref()?.domain)).collect()
+    }
+
     pub(super) fn verified(&self) -> impl Iterator<Item = &Snapshot> {
         self.manifests.values().flatten()
     }

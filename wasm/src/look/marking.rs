@@ -1,11 +1,13 @@
 //! Marking: changes of snapshots that were verified, the names of their tags, and what only the owner decides.
 
-use copal_engine::changing::{Link, Mark, Tagged, tag};
+use copal_engine::changing::{Link, Mark, TagError, Tagged, tag};
 use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::id::{ObjectHash, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
+use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
+use copal_format::order;
 use copal_format::state::SnapshotRecord;
 
 use super::library::{Library, Snapshot};
@@ -54,6 +56,20 @@ impl Library {
         (record.tags.iter().map(|tag| named(tag).unwrap_or_else(|| tag.to_string())).collect(), is_known)
     }
 
+    /// The ids of tags with these names, in each domain of a client whose record was supplied.
+    pub fn tag_ids(&self, names: &[String]) -> Vec<Vec<TagId>> {
+        let mut domains = self.domains();
+        order::sort(&mut domains);
+        domains.dedup();
+        let keys = domains.into_iter().map(|domain| DomainKeys::new(&self.owner.domain_key(domain)));
+        keys.map(|keys| names.iter().map(|name| keys.tag_id(name)).collect()).collect()
+    }
+
+    /// The names of tags that supplied changes have.
+    pub fn tag_names(&self) -> impl Iterator<Item = &String> {
+        self.tag_names.iter().map(|(_, name)| name)
+    }
+
     fn tag_name(&self, tag: &TagId) -> Option<&String> {
         self.tag_names.iter().find(|(id, _)| id == tag).map(|(_, name)| name)
     }
@@ -88,18 +104,32 @@ impl Library {
     }
 
     /// Changes by which the owner sets an encoded policy, and releases snapshots that hold their series. Whoever calls has
-    /// shown what becomes of it.
+    /// shown what becomes of it. `tags` are the names of the policy's tags, which has only ids: perhaps no snapshot has them.
     pub fn decide(
         &self,
         client: &Client,
         met: Option<Link>,
-        policy: Option<Vec<u8>>,
+        (policy, tags): (Option<Vec<u8>>, &[String]),
         release: Vec<SnapshotId>,
     ) -> Result<Option<Changes>, Fault> {
+        if let Some(tag) = tags.iter().find(|tag| tag.len() > TEXT_BYTES) {
+            return Err(TagError::Long { bytes: tag.len() }.into());
+        }
         let signature = OwnerSignature::NONE;
+        let mut add = Vec::new();
+        for ids in self.tag_ids(tags) {
+            for (id, name) in ids.into_iter().zip(tags) {
+                add.push((id, self.owner.seal_text(TextPurpose::TagName, &id.0, name)));
+            }
+        }
+        if add.len() > SNAPSHOT_TAGS {
+            return Err(TagError::Many.into());
+        }
+        let (snapshots, remove) = Default::default();
+        let names = (!add.is_empty()).then_some(Operation::Tag { snapshots, add, remove });
         let policy = policy.map(|policy| Operation::OwnerPolicy { policy, signature });
         let release = (!release.is_empty()).then_some(Operation::Release { snapshots: release, signature });
-        self.changes(client, met, policy.into_iter().chain(release).collect())
+        self.changes(client, met, names.into_iter().chain(policy).chain(release).collect())
     }
 
     fn changes(

@@ -12,6 +12,7 @@ import type {
 import type { Act, Acts, AdministrationCode } from "./administration";
 import type { BackupOptions, BackupProgress, BackupResult, Folder, RememberedFolder, UnfinishedBackup } from "./backups";
 import type { Device, LastGood } from "./devices";
+import type { Findings } from "./findings";
 import type { Growth, GrowthProgress } from "./growth";
 import type { OrderedJob, Service, Watched } from "./service";
 import type { LastKnown, Settings } from "./settings";
@@ -20,6 +21,7 @@ import type { Share, ShareProgress, ShareResult, ShareTerms } from "./shares";
 export type * from "./administration";
 export type * from "./backups";
 export type * from "./devices";
+export type * from "./findings";
 export type * from "./growth";
 export type * from "./keeping";
 export type * from "./service";
@@ -236,7 +238,7 @@ export interface Run<Progress, Result> {
 export interface Status {
   /** Newest first; a write-only device sees its own manifests only. */
   receipts: { snapshot: string; time: number; source: string; state: "verified" | "waiting" | "rejected"; problem: Problem | null }[];
-  lastCheck: { time: number; outcome: "sound" | "damage"; readBytes: number | null; findings: string[] } | null;
+  lastCheck: { time: number; outcome: "sound" | "damage"; readBytes: number | null; findings: Findings[] } | null;
   /** Today: what all kept snapshots hold, what the newest of each series holds, and what the repository takes. Null where
    * this device may not know. */
   space: { sourceBytes: number; newestBytes: number; storedBytes: number } | null;

@@ -14,23 +14,35 @@ export interface Rules {
   floorAge: number;
 }
 
-/** The policy in force. What is not among the rules only the command sets. */
-export interface Policy extends Rules {
+/** What else a person sets here. */
+export interface Terms {
+  /** Snapshots with all tags of one set stay. Names, each set once; an id where no snapshot has the tag. */
+  tags: string[][];
+  hold: HoldRule | null;
+  /** Seconds that prune leaves what nothing needs. */
+  grace: number;
+  /** Where days begin, as POSIX writes it; "" is UTC. */
+  zone: string;
+}
+
+/** What a policy has that says nothing else. */
+export const USUAL: Terms = { tags: [], hold: { share: 50, least: 64 * 2 ** 20 }, grace: 86_400, zone: "" };
+
+/** Whether a tag is an id, because nobody knows its name. */
+export function isTagId(tag: string): boolean {
+  return /^[0-9a-f]{32}$/.test(tag);
+}
+
+/** The policy in force. What is neither among the rules nor the terms only the command sets. */
+export interface Policy extends Rules, Terms {
   /** The number of the change that set it. */
   change: number;
   /** One of each hour, day and so on, not older. */
   spans: { period: Exclude<Period, "last">; span: string }[];
   /** The newest and the oldest of each day stay, whatever the rules say. */
   dayFloor: string | null;
-  /** Names of tags, each set once; an id where no snapshot has the tag. */
-  tags: string[][];
-  /** As POSIX writes it; "" is UTC. */
-  zone: string;
-  /** Seconds that prune leaves what nothing needs. */
-  grace: number;
   /** A check reads one of so many parts. */
   checkParts: number;
-  hold: HoldRule | null;
 }
 
 /** What makes a snapshot suspicious: so many percent of at least so many bytes are gone, or were stored anew. */
@@ -65,15 +77,19 @@ export interface Kept {
   holds: Hold[];
   /** Snapshots that are kept. */
   snapshots: number;
+  /** The names of tags that snapshots have. */
+  tags: string[];
 }
 
-/** What the owner thinks of: other rules, or to release snapshots that hold their series. */
-export type Plan = { rules: Rules } | { release: string[] };
+/** What the owner thinks of: other rules, or to release snapshots that hold their series. Terms that are not there stay as they are. */
+export type Plan = { rules: Rules; terms: Partial<Terms> } | { release: string[] };
 
 /** What would be signed. */
 export interface Decision {
   /** The policy, as it is stored. */
   policy: Uint8Array | null;
+  /** The names of its tags, which the policy has only as ids. */
+  tags: string[];
   /** The change with the policy that it was made from; null where there was none. */
   before: number | null;
   release: string[];

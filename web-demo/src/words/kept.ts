@@ -95,10 +95,12 @@ export const kept = words("kept", {
     ownFromNone: "For each name of each device.",
     keep: "Keep one for each of so many",
     fields: FIELDS,
+    /** Without end; “all” is understood in each language. */
+    all: "all",
     keepHint: "A day without a backup does not count. Nothing is no rule; “all” is every one of them.",
     notWhole: "A whole number, or “all”.",
     within: "Everything of the last",
-    withinHint: "Such as 2d, 3w, 6m or 1y.",
+    withinHint: "Such as 2d (days), 3w (weeks), 6m (months) or 1y (year).",
     noSpan: "A number and a unit, such as 2d, 3w, 6m or 1y.",
     floorLast: "Guard the last",
     floorLastHint: "Of each name, also from forgetting.",
@@ -107,10 +109,59 @@ export const kept = words("kept", {
     floorAgeHint: "What is younger, also from forgetting.",
     noDays: "A number of days.",
     stays: "What stays as it is",
-    staysAbout: (areOthers: boolean, command: ComponentChildren): ComponentChildren =>
-      [`${areOthers ? "These rules, and tags" : "Tags"}, holds, the time zone, the time until data is freed and the share of a check are set by `, command, "."],
+    staysAbout: (command: ComponentChildren): ComponentChildren => ["Only ", command, " sets these rules."],
     look: "Show what would go",
     leave: "Leave the rules as they are",
+  },
+
+  more: {
+    title: "More: tags, backups that look wrong, time to bring back, time zone",
+    tags: {
+      title: "Backups that stay for their tags",
+      about: "A backup that has all tags of one line stays, however old it is. You give tags in the list of backups.",
+      label: "Tags",
+      add: "Add",
+      hint: "With commas between them: then a backup needs all of them.",
+      known: "Tags that backups have",
+      remove: "Remove",
+    },
+    hold: {
+      title: "Backups that look wrong",
+      about: "Where many files were deleted or encrypted, the next backup is unlike the one before. Then no backup of its name goes until you have looked and released it.",
+      watch: "Watch for backups that look wrong",
+      share: "Percent gone or stored anew",
+      shareHint: "A lower number notices more, and asks you more often.",
+      noShare: "A whole number from 1 to 100.",
+      least: "From so many MiB on",
+      leastHint: "Smaller backups are not looked at.",
+      noLeast: "A number of MiB.",
+    },
+    grace: {
+      label: "Time to bring back",
+      hint: "Such as 36h (hours), 2d (days) or 1w (week).",
+      wrong: "A number and a unit, such as 36h, 2d or 1w; at least 1h.",
+      about: "For that long, whatever goes or is forgotten can be brought back. Its space is free only afterwards.",
+    },
+    zone: {
+      label: "Days begin at midnight",
+      own: (name: string) => `In ${name}, where this browser is`,
+      asNow: (zone: string) => `In the time zone ${zone}, as now`,
+      utc: "UTC",
+      hint: "By it the rules tell days, weeks and months apart.",
+    },
+  },
+
+  weaker: {
+    title: "This protects less than today",
+    fromAll: "So far every backup stays until somebody forgets it.",
+    nothing: "no such rule",
+    rules: (before: string, after: string) => `So far: ${before}. Then: ${after}.`,
+    tags: (backups: string) => `${backups} would no longer stay for that.`,
+    guard: (before: string, after: string | null) => `Guarded so far: ${before}. Then: ${after ?? "nothing"}.`,
+    noHold: "No backup would count as suspicious any more. Where files were encrypted or deleted, the rules would let the good backups go.",
+    hold: (share: number, least: string, then: number, thenLeast: string) =>
+      `So far a backup looks wrong if ${share} % of it changed, from ${least} on. Then: ${then} %, from ${thenLeast} on.`,
+    grace: (before: string, after: string) => `So far, whatever goes or is forgotten can be brought back for ${before}. Then: ${after}. That counts at once, also for what has gone already.`,
   },
 
   forecast: {
@@ -139,8 +190,8 @@ export const kept = words("kept", {
     release: { title: "Release this backup?", sign: "Sign and release" },
     set: { title: "Set these rules?", sign: "Sign and set these rules" },
     counts: (floor: string | null) => `${floor === null ? "Nothing is guarded" : `Guarded: ${floor}`}. It counts for all devices, until you sign other rules.`,
-    /** What goes; `time` is null where no policy says how long. */
-    broughtBack: (time: string | null) => `Like what is forgotten, it can be brought back for ${time ?? "a day"} at least.`,
+    /** What goes. */
+    broughtBack: (time: string) => `Like what is forgotten, it can be brought back for ${time} at least.`,
     releases: "You say that it is as it should be. Then the rules count for its name again: they may let older backups go, the good ones before it too.",
   },
 

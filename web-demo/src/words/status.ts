@@ -1,11 +1,39 @@
 /** Status: how the repository is. */
 
 import type { ComponentChildren } from "preact";
+import type { Fault, Thing } from "../core/findings";
 import { words } from "./language";
 import { count, counted } from "./numbers";
 
 /** What is little is not nothing. */
 const money = (dollars: number) => (dollars > 0 && dollars < 0.01 ? "under $0.01" : `$${dollars.toFixed(2)}`);
+
+const THINGS: Record<Thing, [one: string, several: string]> = {
+  pack: ["A part of the stored data", "parts of the stored data"],
+  content: ["Something that backups hold", "things that backups hold"],
+  index: ["A part of the index", "parts of the index"],
+  state: ["A part of the list of all backups", "parts of the list of all backups"],
+  root: ["A version of the list of all backups", "versions of the list of all backups"],
+  manifest: ["The record of a backup step", "records of backup steps"],
+  receipt: ["The receipt for a backup step", "receipts for backup steps"],
+  change: ["A signed change", "signed changes"],
+  expiry: ["A record of what the rules let go", "records of what the rules let go"],
+  deletion: ["The record of a deletion", "records of deletions"],
+  client: ["The entry of a device", "entries of devices"],
+  "client-copy": ["A copy of a device's entry", "copies of devices' entries"],
+  key: ["A copy of a key", "copies of keys"],
+  keys: ["Every key of the repository", "keys of the repository"],
+  descriptor: ["The description of the repository", "descriptions of the repository"],
+  reader: ["The reader in the repository", "readers in the repository"],
+};
+
+/** What is wrong with them. */
+const FAULTS: Record<Fault, (number: number) => string> = {
+  missing: (number) => (number === 1 ? "is missing" : "are missing"),
+  damaged: (number) => (number === 1 ? "is damaged" : "are damaged"),
+  dangling: (number) => (number === 1 ? "refers to something that is not there" : "refer to something that is not there"),
+  stale: (number) => (number === 1 ? "is damaged, and nothing needs it" : "are damaged, and nothing needs them"),
+};
 
 export const status = words("status", {
   reading: "Reading the status",
@@ -29,6 +57,18 @@ export const status = words("status", {
     unchecked: "Not checked yet.",
     repair: (command: ComponentChildren): ComponentChildren =>
       ["Back up the same folders again: what they still have is stored anew. Then whoever runs the repository should run ", command, ", which says what is still lost."],
+  },
+
+  findings: {
+    said: (fault: Fault, thing: Thing, number: number) => {
+      const [one, several] = THINGS[thing];
+      if (fault === "dangling" && thing === "content") return `${number === 1 ? `${one} is` : `${count(number)} ${several} are`} stored nowhere any more.`;
+      return `${number === 1 ? one : `${count(number)} ${several}`} ${FAULTS[fault](number)}.`;
+    },
+    unknown: "The check has found what this page does not know:",
+    /** `names`: of the newest ones. */
+    harms: (backups: number, names: ComponentChildren): ComponentChildren => [backups === 1 ? "It harms 1 backup: " : `It harms ${count(backups)} backups, the newest are: `, names],
+    asWritten: "As the check has written it (in English)",
   },
 
   space: {
@@ -65,7 +105,7 @@ export const status = words("status", {
     },
     prune: {
       title: "Prune", start: "Prune now", running: "Pruning…", started: "Prune is started.",
-      about: "Frees what no snapshot needs, once the grace period is over. It cannot be made shorter here.",
+      about: "Frees what no snapshot needs, once the time to bring it back is over. “What is kept” says how long that is.",
     },
     failed: "The last run failed.",
     neverYet: "It has not reported yet.",

@@ -17,7 +17,7 @@ afterEach(() => speak("en"));
 /** Attributes whose text nobody reads. */
 const SILENT = new Set([
   "class", "style", "type", "key", "id", "for", "name", "role", "rel", "target", "accept", "href", "value", "step", "scope", "autocomplete", "autocapitalize",
-  "preload", "decoding", "controlsList", "data-testid", "aria-hidden", "aria-live", "aria-current", "aria-labelledby", "aria-describedby",
+  "lang", "preload", "decoding", "controlsList", "data-testid", "aria-hidden", "aria-live", "aria-current", "aria-labelledby", "aria-describedby",
   "aria-sort", "inputMode", "icon", "tone", "look", "state", "problem",
   "d", "viewBox", "transform", "points", "fill", "stroke", "stroke-linecap", "stroke-linejoin", "shape-rendering", "text-anchor",
 ]);

@@ -12,7 +12,7 @@ import { administering, NOW, scripted } from "./harness/scripted";
 
 afterEach(() => speak("en"));
 
-const PLAN: Plan = { rules: PRESETS[0]!.rules };
+const PLAN: Plan = { rules: PRESETS[0]!.rules, terms: {} };
 
 /** A keeping whose core notes what it was asked to sign. */
 function keeping(decide: Acts["decide"] = async () => ({ state: "done", unchanged: [] })): { one: Keeping; signed: Decision[] } {
@@ -40,7 +40,7 @@ test("what is signed is what was foreseen", async () => {
   await one.foresee(PLAN);
   one.askToSign(true);
   await one.sign(null);
-  expect(signed).toEqual([{ policy: Uint8Array.of(1), before: 7, release: [] }]);
+  expect(signed).toEqual([{ policy: Uint8Array.of(1), tags: [], before: 7, release: [] }]);
   expect([one.forecast.value, one.outcome.value]).toEqual([null, "set"]);
   await one.foresee({ release: ["snapshot-0"] });
   expect(one.forecast.value?.isAsked, "a release is asked at once").toBe(true);
@@ -100,6 +100,8 @@ test("it is told why a backup goes or stays, and why one is suspicious", () => {
 test("a policy reads as German where German is spoken", async () => {
   const policy = KEPT.policy!;
   await speak("de");
+  expect(typedOf(PRESETS[0]!.rules).counts.yearly).toBe("alle");
+  for (const yearly of ["alle", "All"]) expect(rulesOf({ ...typedOf(policy), counts: { ...typedOf(policy).counts, yearly } })).toMatchObject({ rules: { counts: { yearly: "all" } } });
   expect(ruleWords({ ...policy, counts: { ...policy.counts, yearly: "all" } }).slice(0, 3)).toEqual(["Alles, was höchstens 2 Tage alt ist", expect.stringMatching(/^Je eine für die letzten 7 Tage, 4 Wochen/), "Je eine für jedes Jahr"]);
   expect(besideWords({ ...policy, dayFloor: null, tags: [["taxes", "2026"]] })).toEqual(["Je eine für jede Woche, bis 6 Monate zurück", expect.stringMatching(/^Sicherungen mit den Schlagwörtern „taxes“/)]);
   expect(kept.rules.together(ruleWords(PRESETS[2]!.rules), floorWords({ floorLast: 1, floorAge: 0 }))).toMatch(/^Je eine für die letzten 7 Tage.*; geschützt: die letzte zu jedem Namen\.$/);

@@ -27,6 +27,7 @@ const openVersions = async (page: Page) => {
 };
 const openKept = click("What is kept");
 const openNumbers = async (page: Page) => { await openKept(page); await click("Change the rules…")(page); };
+const openMore = async (page: Page) => { await openNumbers(page); await page.getByText("More: tags").click(); };
 const look = click("Show what would go");
 const openShare = async (page: Page) => {
   await openFirst(page);
@@ -267,6 +268,11 @@ export const SCENES: Scene[] = [
   { name: "kept-wrong", core: "kept", screen: "restore", steps: async (page) => { await openNumbers(page); await page.getByRole("textbox", { name: "Everything of the last" }).fill("two days"); await look(page); }, shows: "A number and a unit" },
   { name: "kept-weighing", core: "kept-weighing", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); }, shows: "Weighing every backup" },
   { name: "kept-preview", core: "kept-none", screen: "restore", steps: async (page) => { await openKept(page); await click("Set rules…")(page); await look(page); await page.locator("summary", { hasText: "desk: /home/mara" }).click(); }, shows: "16 backups would go" },
+  { name: "kept-more", core: "kept", screen: "restore", steps: async (page) => { await openMore(page); await page.getByText("Backups that stay for their tags").scrollIntoViewIfNeeded(); }, shows: "Watch for backups that look wrong" },
+  { name: "kept-more-end", core: "kept", screen: "restore", steps: async (page) => { await openMore(page); await page.getByRole("button", { name: "Show what would go" }).scrollIntoViewIfNeeded(); }, shows: "By it the rules tell days" },
+  { name: "kept-more-wrong", core: "kept", screen: "restore", steps: async (page) => { await openMore(page); await page.getByLabel("Time to bring back").fill("soon"); await look(page); }, shows: "at least 1h" },
+  { name: "kept-weaker", core: "kept", screen: "restore", steps: async (page) => { await openMore(page); await page.getByLabel("Watch for backups that look wrong").uncheck(); await page.getByLabel("Time to bring back").fill("2h"); await look(page); }, shows: "This protects less than today" },
+  { name: "kept-weaker-sign", core: "kept", screen: "restore", steps: async (page) => { await openMore(page); await page.getByRole("button", { name: "Remove “before-move”" }).click(); await look(page); await click("Sign these rules…")(page); }, shows: "would no longer stay for that" },
   { name: "kept-preview-lingering", core: "kept-lingering", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await page.locator("summary", { hasText: "Accounts" }).click(); }, shows: "Goes later" },
   { name: "kept-sign", core: "kept", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); }, shows: "Set these rules?" },
   { name: "kept-sign-name", core: "not-registered", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); }, shows: "needs a name for that" },
@@ -282,6 +288,8 @@ export const SCENES: Scene[] = [
   { name: "status-unfinished", core: "status-unfinished", screen: "status", shows: "3 steps of it are being verified" },
   { name: "status-unfinished-first", core: "status-unfinished-first", screen: "status", shows: "No backup has finished yet" },
   { name: "status-damage", core: "status-damage", screen: "status", shows: "found damage" },
+  { name: "status-damage-written", core: "status-damage", screen: "status", steps: async (page) => page.getByText("As the check has written it").click(), shows: "packs/9f/9f3c11" },
+  { name: "german-damage", core: "status-damage", locale: "de-DE", screen: "status", shows: "2 Teile der gespeicherten Daten sind beschädigt." },
   { name: "status-none", core: "status-none", screen: "status", shows: "Nothing is backed up yet" },
   { name: "status-asking", core: "status-asking", screen: "status", shows: "Reading the status" },
   { name: "status-write-only", core: "write-only", screen: "status", shows: "Backups of this device" },
@@ -360,6 +368,13 @@ export const SCENES: Scene[] = [
     await click("Zeigen, was wegfällt")(page);
     await page.locator("summary", { hasText: "Accounts" }).click();
   }, shows: "Später weg" },
+  { name: "german-kept-more", core: "kept", locale: "de-DE", screen: "restore", steps: async (page) => {
+    await click("Was behalten wird")(page);
+    await click("Regeln ändern …")(page);
+    await page.getByText("Mehr: Schlagwörter").click();
+    await page.getByLabel("Frist zum Zurückholen").fill("2h");
+    await click("Zeigen, was wegfällt")(page);
+  }, shows: "Das schützt weniger als bisher" },
   { name: "german-preview", core: "snapshots", locale: "de-DE", screen: "restore", steps: async (page) => {
     await openFirst(page);
     await page.getByText("README.txt").click();

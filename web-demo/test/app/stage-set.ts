@@ -103,4 +103,5 @@ async function go(set: StageSet, scene: Scene, page: Page): Promise<Entered> {
 
 const LOCALE = "en-GB";
 export const DESKTOP = { width: 1280, height: 820 };
+export const WIDE = { width: 1440, height: 900 };
 export const PHONE = { width: 390, height: 844 };

@@ -181,7 +181,7 @@ test("windows of a large file are given back one by one, and blocks have their b
   expect(blocks).toEqual(["first second third"]);
 });
 
-test("what is stored is claimed soon for the first time, and every two minutes then", async () => {
+test("what is stored is claimed soon for the first time, twice as late each time, and every two minutes then", async () => {
   let clock = 0;
   const time = vi.spyOn(performance, "now").mockImplementation(() => clock);
   const claimed: number[] = [];
@@ -204,7 +204,7 @@ test("what is stored is claimed soon for the first time, and every two minutes t
   } finally {
     time.mockRestore();
   }
-  expect(claimed).toEqual([18, 138, 258]);
+  expect(claimed).toEqual([18, 48, 108, 228]);
 });
 
 test("nothing is dated by a clock that is an hour off the server's, or more", async () => {

@@ -23,6 +23,12 @@ const kept = () => (JSON.parse(machine.copal(["snapshots", "--json"])) as { id: 
 const held = () => (JSON.parse(machine.copal(["status", "--json"])) as { held: { snapshot: string }[] }).held.map(({ snapshot }) => snapshot);
 const policy = () => JSON.parse(machine.copal(["policy", "show", "--json"])) as { change: number | null; policy: string | null; lingers: object | null };
 
+/** What a change has signed: the ids of the tags that it names, and the policy. */
+function signed(change: number): { ids: string[]; policy: string } {
+  const { operations } = JSON.parse(machine.copal(["cat", `changes/${String(change).padStart(20, "0")}`])) as { operations: { tag?: { add: { id: string }[] }; owner_policy?: { policy: string } }[] };
+  return { ids: operations.flatMap(({ tag }) => tag?.add ?? []).map(({ id }) => id).sort(), policy: operations.find(({ owner_policy }) => owner_policy)!.owner_policy!.policy };
+}
+
 /** Backs the folder up with one letter more. */
 function save(): string {
   mkdirSync(folder, { recursive: true });
@@ -166,4 +172,71 @@ test("a guard that is lowered lingers, and the page says until when", async () =
   await click("Sign and set these rules");
   await page.locator(".title", { hasText: "The rules are signed" }).waitFor();
   expect(policy().lingers).not.toBeNull();
+});
+
+test("tags, the watch for suspicious backups, the time to bring back and the zone are set in the page, by keyboard, and read by the command", async () => {
+  // What the tests before have set, and a zone that is another's.
+  writeFileSync(machine.path("policy.toml"), 'keep-last = 4\nkeep-within-weekly = "6m"\nkeep-tags = [["taxes"]]\nhold-share = "40%"\nhold-from = "30KiB"\ntimezone = "EST5EDT,M3.2.0,M11.1.0"\ngrace = "36h"\n');
+  copal("policy", "set", "policy.toml");
+  // A device that has saved nothing yet, with data of its own: the policy knows its tags too.
+  copal("client", "add", "--name", "attic", "--role", "write-only");
+  const context = await browser.newContext({ timezoneId: "Europe/Berlin" });
+  context.setDefaultTimeout(150_000);
+  page = await context.newPage();
+  await page.goto(machine.url);
+  await page.locator("#secret").fill(PASSPHRASE);
+  await page.keyboard.press("Enter");
+  await openKept();
+  await page.getByRole("button", { name: "Change the rules…" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("summary", { hasText: "More: tags" }).focus();
+  await page.keyboard.press("Enter");
+  const focused = () => page.evaluate(() => document.activeElement?.textContent || document.activeElement?.id);
+  await page.getByRole("button", { name: "Remove “taxes”" }).waitFor();
+  // What stands first is the set there is; a set that is removed gives the focus to the field beside it.
+  await page.keyboard.press("Tab");
+  expect(await focused()).toBe("Remove “taxes”");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: /^Remove/ }).waitFor({ state: "detached" });
+  expect(await focused()).toMatch(/-tag$/);
+  await page.keyboard.type("deed, house");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Remove “deed” and “house”" }).waitFor();
+  expect(await page.getByText("This protects less than today").count(), "Enter adds, and does not send").toBe(0);
+  const share = page.getByLabel("Percent gone or stored anew");
+  await share.fill("0");
+  await page.keyboard.press("Enter");
+  await page.getByText("A whole number from 1 to 100.").waitFor();
+  await expect.poll(() => share.evaluate((field) => document.activeElement === field)).toBe(true);
+  await share.fill("70");
+  await page.getByLabel("Time to bring back").fill("2h");
+  await page.getByLabel("Days begin at midnight").selectOption({ label: "In Europe/Berlin, where this browser is" });
+  // What is typed last and was not added counts too.
+  await page.getByLabel("Tags", { exact: true }).fill("wedding");
+  await share.press("Enter");
+  const warning = page.locator(".preview-rules .notice", { hasText: "This protects less than today" });
+  await warning.waitFor();
+  for (const line of ["Backups with the tag “taxes” would no longer stay", "Then: 70 %", "for 36 hours. Then: 2 hours"]) expect(await warning.textContent()).toContain(line);
+  const before = policy();
+  await click("Sign these rules…");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("This protects less than today").waitFor();
+  await dialog.getByText("Days begin at midnight of the time zone Europe/Berlin").waitFor();
+  expect(policy()).toEqual(before);
+  await dialog.getByLabel("Name of this device").fill("Berlin");
+  await click("Sign and set these rules");
+  await page.locator(".title", { hasText: "The rules are signed" }).waitFor();
+  const set = policy().policy!;
+  expect(set).toMatch(/^timezone = "(CET|<\+01>)-1(CEST|<\+02>),M3\.5\.0,M10\.5\.0\/3"$/m);
+  for (const line of ["keep-last = 4", 'keep-within-weekly = "6m"', 'hold-share = "70%"', 'hold-from = "30KiB"', 'grace = "2h"']) expect(set.split("\n")).toContain(line);
+  expect(set).toContain('keep-tags = [["deed", "house"], ["wedding"]]');
+  // No backup has these tags, and the page names them all the same.
+  await page.getByText("Backups with the tags “deed” and “house”").first().waitFor();
+  // The command, which sets the same, makes the same of it: ids in the data of each device.
+  const [ours, theirs] = [signed(policy().change!), (writeFileSync(machine.path("policy.toml"), set), copal("policy", "set", "policy.toml"), signed(policy().change!))];
+  expect(ours.ids.length).toBeGreaterThan(3);
+  expect(ours.ids).toEqual(theirs.ids);
+  expect(ours.policy.length).toBe(theirs.policy.length);
+  for (const id of ours.ids) expect(ours.policy).toContain(id);
+  await context.close();
 });

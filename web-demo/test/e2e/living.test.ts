@@ -100,7 +100,7 @@ test("a series that has stopped is an alarm until nobody expects it any more", a
 });
 
 test("damage that a check has found is an alarm, in the navigation too", async () => {
-  const found = { findings: [{ object: "packs/ab/cd", why: "it is altered" }], bytes_read: 1 };
+  const found = { findings: [{ kind: "damaged", object: "packs/ab/cd", why: "it is altered", snapshots: [] }, { kind: "haunted", object: "attic/1", why: "it moans" }], bytes_read: 1 };
   writeFileSync(machine.path(`repository/reports/check/${"9".repeat(20)}`), JSON.stringify(found));
   // Whoever opens the page sees it without going anywhere.
   await page.reload();
@@ -108,7 +108,18 @@ test("damage that a check has found is an alarm, in the navigation too", async (
   await page.getByRole("link", { name: /^Status\s*1 alarm/ }).waitFor();
   await go("Status");
   await page.getByRole("region", { name: "Alarms" }).getByText("The last check found damage.").waitFor();
+  await page.getByText("A part of the stored data is damaged.").waitFor();
+  // What this page does not know is shown as it came.
+  await page.getByText("attic/1: it moans").waitFor();
+  expect(await page.getByText("packs/ab/cd: it is altered").isVisible()).toBe(false);
+  await page.getByText("As the check has written it").click();
   await page.getByText("packs/ab/cd: it is altered").waitFor();
+  await go("Settings");
+  await page.getByRole("radio", { name: "Deutsch" }).check();
+  await page.locator("a[href='#status']").click();
+  await page.getByText("Ein Teil der gespeicherten Daten ist beschädigt.").waitFor();
+  await page.locator("a[href='#settings']").click();
+  await page.getByRole("radio", { name: "English" }).check();
 });
 
 test("what each device has added is what lies in the store, and its cost is shown once a price is set", async () => {

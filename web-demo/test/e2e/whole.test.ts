@@ -203,7 +203,7 @@ test("until a backup begins the page loads few bytes, and nothing of what seals"
 
   await page.evaluate(() => window.loadAhead());
   await expect.poll(() => lacks("devices", "settings", "offline", "status", "share", "shares", "kept", "enrolling", "keys")).toEqual([]);
-  expect(sum(), JSON.stringify(loaded)).toBeLessThanOrEqual(436_000);
+  expect(sum(), JSON.stringify(loaded)).toBeLessThanOrEqual(443_000);
 
   const ofBackups = ["sealing_bg", "backing", "restoring"];
   await page.getByRole("link", { name: "Back up" }).click();

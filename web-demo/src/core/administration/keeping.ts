@@ -1,7 +1,7 @@
 //! Keeping: the policy in force and what another decision would let go, computed by the engine from the newest state.
 
 import type { Changed, Guard } from "../snapshots";
-import { type Decision, type Foreseen, type Foresight, type Hold, type Kept, type Lingers, PERIODS, type Plan, type Policy, type Reason } from "../keeping";
+import { type Decision, type Foreseen, type Foresight, type Hold, type Kept, type Lingers, PERIODS, type Plan, type Policy, type Reason, isTagId } from "../keeping";
 import type { Opened } from "../coordinator/opened";
 import type { SnapshotFacts } from "../engine";
 import { brief } from "../gateway/client";
@@ -35,11 +35,17 @@ export const keepings = {
     read = { site, keeping, ...(await names(keeping, await books().everything())) };
     const [now, facts] = [await timeOf(site), keeping.policy()];
     const { tags } = read;
+    // Tags of the policy that no snapshot has: their names are in a change, perhaps an old one.
+    if (facts?.tags.flat().some((id) => !tags.has(id))) {
+      const { names, domains } = await books().tagIds([...tags.values()], true);
+      for (const ids of domains) names.forEach((name, at) => tags.set(ids[at]!, name));
+    }
     return {
       policy: facts && policyOf(facts, tags),
       lingers: keeping.lingers(now) as Lingers | null,
       holds: keeping.held(now).map(held(read)),
       snapshots: keeping.kept,
+      tags: [...new Set(tags.values())].sort(),
     };
   },
 
@@ -60,11 +66,14 @@ export const keepings = {
     if (read?.site !== site) await keepings.kept(desk);
     const { keeping } = read!;
     const now = await timeOf(site);
-    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { policy: null, before: null, release: plan.release });
-    const { counts, within, floorLast, floorAge } = plan.rules;
+    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { policy: null, tags: [], before: null, release: plan.release });
+    const { counts, ...rules } = plan.rules;
+    const policy = keeping.policy();
+    // Tags that stay are looked up anew: devices with data of their own may have come since the policy was set.
+    const { tags = policy?.tags.length ? policyOf(policy, read!.tags).tags : undefined, ...terms } = plan.terms;
     const numbers = PERIODS.map((period) => numberOf(counts[period]));
-    const facts = keeping.foresee(Float64Array.from(numbers), within, floorLast, floorAge, now);
-    return foresightOf(read!, facts, { policy: facts.policy, before: keeping.policy()?.change ?? null, release: [] });
+    const facts = keeping.foresee({ ...rules, ...terms, counts: Float64Array.from(numbers), ...(tags && { tags: await tagIds(desk, tags) }) }, now);
+    return foresightOf(read!, facts, { policy: facts.policy, tags: [...new Set(tags?.flat())].filter((tag) => !isTagId(tag)), before: policy?.change ?? null, release: [] });
   },
 
   /** Has a decision signed. Rules that were made from others than those in force are not: they would undo what somebody else has set. */
@@ -131,7 +140,7 @@ async function names(keeping: Keeping, { facts, root }: { facts: SnapshotFacts[]
 function policyOf(facts: PolicyFacts, names: Map<string, string>): Policy {
   const { spans, tags, counts, ...rest } = facts;
   // One set of names has other ids in each domain: named, they are one.
-  const sets = new Map(tags.map((set) => set.map((id) => names.get(id) ?? id).sort()).map((set) => [JSON.stringify(set), set]));
+  const sets = new Map(tags.map((set) => [keyOf(set, names), set.map((id) => names.get(id) ?? id).sort()]));
   return {
     ...rest,
     counts: Object.fromEntries(PERIODS.map((period, at) => [period, countOf(counts[at]!)])) as Policy["counts"],
@@ -139,6 +148,29 @@ function policyOf(facts: PolicyFacts, names: Map<string, string>): Policy {
     spans: PERIODS.flatMap((period, at) => (period !== "last" && spans[at] ? [{ period, span: spans[at] }] : [])),
     tags: [...sets.values()],
   };
+}
+
+/** Sets of names as the sets of ids that they are in the domains, which name tags each in its own way. Sets that the policy in force has
+ * stay what they are there: it may know domains that nobody finds any more. */
+async function tagIds({ books }: Desk, sets: string[][]): Promise<string[][]> {
+  const { keeping, tags } = read!;
+  const own = new Map<string, string[][]>();
+  for (const set of keeping.policy()?.tags ?? []) {
+    const key = keyOf(set, tags);
+    own.set(key, [...(own.get(key) ?? []), set]);
+  }
+  const names = [...new Set(sets.flat())].filter((tag) => !isTagId(tag));
+  const { domains } = names.length > 0 ? await books().tagIds(names) : { domains: [] };
+  const made = sets.flatMap((set) => [
+    ...(own.get(keyOf(set, tags)) ?? []),
+    ...(set.every(isTagId) ? [set] : domains.map((ids) => set.map((tag) => ids[names.indexOf(tag)] ?? tag))),
+  ]);
+  return [...new Map(made.map((set) => [JSON.stringify([...set].sort()), set])).values()];
+}
+
+/** What is the same for sets of one meaning. */
+function keyOf(set: string[], names: Map<string, string>): string {
+  return JSON.stringify(set.map((id) => names.get(id) ?? id).sort());
 }
 
 /** Below zero: no rule. Infinite: all. */

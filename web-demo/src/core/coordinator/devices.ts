@@ -101,7 +101,8 @@ function stateOf(facts: DeviceFacts): Device["state"] {
   return facts.hasJoined ? "joined" : "invited";
 }
 
-async function clients(gateway: Gateway): Promise<string[]> {
+/** The ids of all devices. */
+export async function clients(gateway: Gateway): Promise<string[]> {
   const listed = await gateway.list(brief(), "clients/");
   return [...new Set(listed.map(({ key }) => key.split("/")[1]!))];
 }

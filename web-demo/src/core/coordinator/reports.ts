@@ -15,3 +15,8 @@ export async function newestReport(opened: Opened, job: "check" | "prune"): Prom
     return null;
   }
 }
+
+/** What the report of a check comes to. What was damaged and has been replaced since is no damage. */
+export function outcomeOf({ findings }: Record<string, unknown>): "sound" | "damage" {
+  return Array.isArray(findings) && findings.some((found: { kind?: unknown } | null) => found?.kind !== "replaced") ? "damage" : "sound";
+}

@@ -4,7 +4,7 @@ import type { OrderedJob, Room, ScheduledJob, Service, Watched } from "../api";
 import { brief } from "../gateway/client";
 import { problemOf } from "../problem";
 import type { Opened } from "./opened";
-import { newestReport } from "./reports";
+import { newestReport, outcomeOf } from "./reports";
 
 /** The service as it tells of itself. */
 export async function readService(opened: Opened): Promise<Service> {
@@ -34,10 +34,9 @@ export async function readWatched(opened: Opened): Promise<Watched> {
   }
   const rhythms = [...series].map(([key, { client, times }]) => ({ series: key, client, times: times.sort((a, b) => b - a).slice(0, TIMES) }));
   const [report, service] = await Promise.all([opened.owner ? newestReport(opened, "check") : null, readService(opened)]);
-  const findings = report?.body["findings"];
   return {
     rhythms,
-    lastCheck: report ? { time: report.time, outcome: Array.isArray(findings) && findings.length > 0 ? "damage" : "sound" } : null,
+    lastCheck: report ? { time: report.time, outcome: outcomeOf(report.body) } : null,
     service,
     since: kept.length > 0 ? kept.reduce((oldest, { accepted }) => Math.min(oldest, accepted), Infinity) : null,
   };

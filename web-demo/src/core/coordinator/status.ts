@@ -1,13 +1,13 @@
 //! Status: what the service has said about this repository, without opening anything.
 
-import type { Status } from "../api";
+import type { Snapshot, Status } from "../api";
 import { brief } from "../gateway/client";
 import { claimsSnapshot } from "../claim";
 import { problem } from "../problem";
 import { receipt as readReceipt } from "../engine";
 import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
-import { newestReport } from "./reports";
+import { newestReport, outcomeOf } from "./reports";
 
 /** The state as the service sees it. */
 export async function readStatus(opened: Opened, books: Books | null, resumable: Status["resumable"]): Promise<Status> {
@@ -42,7 +42,7 @@ export async function readStatus(opened: Opened, books: Books | null, resumable:
   });
   return {
     receipts,
-    lastCheck: named ? await lastCheck(opened) : null,
+    lastCheck: named ? await lastCheck(opened, named) : null,
     space: named ? { sourceBytes: sum(snapshots.map(({ bytes }) => bytes)), newestBytes: sum(newest.values()), storedBytes } : null,
     history: named ? history : [],
     resumable,
@@ -75,16 +75,15 @@ async function undecided(opened: Opened, client: string, states: { client: strin
 }
 
 /** What the newest report of a check says. */
-async function lastCheck(opened: Opened): Promise<Status["lastCheck"]> {
+async function lastCheck(opened: Opened, named: ReadonlyMap<string, Snapshot>): Promise<Status["lastCheck"]> {
   const report = await newestReport(opened, "check");
   if (!report) return null;
-  const found = Array.isArray(report.body["findings"]) ? (report.body["findings"] as { object?: unknown; why?: unknown }[]) : [];
-  const findings = found.slice(0, FINDINGS).map(({ object, why }) => `${object}: ${why}`);
+  const { findingsOf } = await import("../findings");
+  const findings = findingsOf(report.body, named);
   const readBytes = typeof report.body["bytes_read"] === "number" ? report.body["bytes_read"] : null;
-  return { time: report.time, outcome: found.length === 0 ? "sound" : "damage", readBytes, findings };
+  return { time: report.time, outcome: outcomeOf(report.body), readBytes, findings };
 }
 
 const DAY = 86_400_000;
-/** Undecided manifests that are looked at, findings that are told. */
+/** Undecided manifests that are looked at. */
 const RECEIPTS = 20;
-const FINDINGS = 100;

@@ -11,7 +11,7 @@ import { Control } from "../coordinator/control";
 import { loaded } from "../coordinator/starting";
 import { kindOf } from "../look/kinds";
 import { type Part, readParts } from "../look/parts";
-import { readLibrary } from "./library";
+import { nameTags, readLibrary, supplyClients } from "./library";
 import { entryKind, namedLike, nameIn } from "./names";
 import { Opener } from "./opener";
 import { asFileName, below, commonParent } from "./paths";
@@ -58,11 +58,24 @@ export class Books {
     return this.#apart(true, async (library, view) => ({ facts: library.snapshots(), root: view.root?.number }));
   }
 
+  /** The ids of tags with these names, in the data of each device; with `all`, also of those that changes name. */
+  tagIds(names: string[], all = false): Promise<{ names: string[]; domains: string[][] }> {
+    return this.#apart(false, async (library) => {
+      await supplyClients(this.opened, library);
+      if (all) await nameTags(this.opened, library, this.#changes);
+      names = [...new Set([...names, ...(all ? library.tagNames() : [])])];
+      return { names, domains: library.tagIds(names) };
+    });
+  }
+
   /** Makes the changes of a wish, of snapshots whose manifests count in the newest state, or of a decision; null if nothing is to be
    * changed. */
   changes(client: Client, met: Link | null, wish: Wish | Decision): Promise<Changes | null> {
     return this.#apart("do" in wish && wish.do === "undelete", async (library) => {
-      if (!("do" in wish)) return library.decide(client, met, wish.policy, wish.release) ?? null;
+      if (!("do" in wish)) {
+        if (wish.tags.length > 0) await supplyClients(this.opened, library);
+        return library.decide(client, met, wish.policy, wish.tags, wish.release) ?? null;
+      }
       const changes = wish.do === "tag" ? library.tag(client, met, wish.snapshots, wish.add, wish.remove) : library.mark(client, met, wish.do, wish.snapshots);
       return changes ?? null;
     });

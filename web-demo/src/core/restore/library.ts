@@ -1,5 +1,6 @@
 //! Library: reads the newest state, and from it the snapshots whose manifests count.
 
+import { clients } from "../coordinator/devices";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
 import { Library, type View } from "../engine";
 import { brief } from "../gateway/client";
@@ -22,8 +23,13 @@ export async function readLibrary(opened: Opened, listsForgotten: boolean, chang
   return [library, view];
 }
 
+/** Has a library know all devices, those that have saved nothing yet too. */
+export async function supplyClients({ gateway }: Opened, library: Library): Promise<void> {
+  await fetchAll(await clients(gateway), async (client) => library.supplyClient(client, await records(gateway, client)));
+}
+
 /** Names of tags that were added later are in the changes, each of which is read once; of those without such names nothing is kept. */
-async function nameTags({ gateway }: Opened, library: Library, changes: Map<string, Uint8Array>): Promise<void> {
+export async function nameTags({ gateway }: Opened, library: Library, changes: Map<string, Uint8Array>): Promise<void> {
   const listed = await gateway.list(brief(), "changes/");
   await fetchAll(listed, async ({ key }) => {
     const bytes = changes.get(key) ?? (await gateway.read(brief(), key)) ?? NOTHING;

@@ -93,7 +93,7 @@ export const backup: typeof english = {
     busy: "Aktiv",
     speed: "Tempo dabei",
     workers: (cores) => `${counted(cores, "Kern dieses Computers arbeitet", "Kerne dieses Computers arbeiten")} daran.`,
-    offline: "Kein Netz. Die Sicherung wartet.",
+    offline: "Keine Netzverbindung. Die Sicherung wartet.",
     percent: (percent) => `${percent} Prozent`,
   },
   halt: {
@@ -129,7 +129,7 @@ export const backup: typeof english = {
     youStopped: "Sie haben diese Sicherung abgebrochen",
     anotherFolder: "Anderen Ordner auswählen",
     leftOut: "Ausgelassen",
-    changing: "Ein wachsendes Protokoll ist bis zu diesem Augenblick gesichert. Jede andere Datei kann ein Gemisch aus Alt und Neu sein: Schließen Sie das Programm, das in sie schreibt, und sichern Sie noch einmal.",
+    changing: "Eine Protokolldatei, die wächst, ist bis zu diesem Augenblick gesichert. Jede andere Datei kann Altes und Neues vermischt enthalten: Schließen Sie das Programm, das sie benutzt, und sichern Sie noch einmal.",
     notSaved: "Was nicht gesichert wurde",
   },
 };

@@ -5,7 +5,7 @@ import { counted } from "../numbers";
 
 export const devices: typeof english = {
   about: "Alles, was in dieses Repository sichert.",
-  add: "Gerät aufnehmen",
+  add: "Gerät hinzufügen",
   ownerOnly: "Die Geräte sieht nur, wer das Repository besitzt",
   ownerOnlyHow: "Entsperren Sie mit der Passphrase, um sie zu sehen.",
   reading: "Die Geräte werden gelesen",
@@ -36,7 +36,7 @@ export const devices: typeof english = {
   renamed: "Umbenannt.",
   revokeTitle: (name) => `${name} ausschließen?`,
   revokeMeans: "Das Gerät kann dann über keinen Server mehr sichern oder lesen, und nichts zählt mehr, was es unterschreibt. Was es vorher gesichert hat, bleibt.",
-  revokeKeeps: "Was jemand mit den Schlüsseln des Geräts schon weiß, nimmt der Ausschluss nicht zurück. Er ist endgültig, aber das Gerät kann neu aufgenommen werden.",
+  revokeKeeps: "Was jemand mit den Schlüsseln des Geräts schon weiß, nimmt der Ausschluss nicht zurück. Er ist endgültig, aber Sie können das Gerät neu einladen.",
   askingLast: "Der Dienst wird gefragt, was er von diesem Gerät angenommen hat …",
   nothingAccepted: "Nichts, was es gesichert hat, wurde angenommen: Nichts davon wird zählen.",
   lastGood: (step, when) => ["Zuletzt zählt: ", step, `, angenommen ${when}`],
@@ -64,7 +64,7 @@ export const devices: typeof english = {
     link: "Link",
     noBrowser: (command) => ["Auf einem Computer ohne Browser nimmt ihn ", command, " entgegen."],
     firstJoins: "Wer ihn zuerst öffnet, tritt bei",
-    firstJoinsHow: "Schicken Sie ihn auf einem Weg, den sonst niemand mitliest. Er wird nicht noch einmal gezeigt: Geht er verloren, schließen Sie das Gerät aus und nehmen es neu auf.",
+    firstJoinsHow: "Schicken Sie ihn auf einem Weg, den sonst niemand mitliest. Er wird nicht noch einmal gezeigt: Geht er verloren, schließen Sie das Gerät aus und laden es neu ein.",
     copy: "Kopieren",
     copied: "Kopiert",
     saidCopied: "Kopiert.",

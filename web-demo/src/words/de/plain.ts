@@ -46,7 +46,7 @@ export const plain: typeof english = {
   },
   reasons: {
     NotFoundError: "ist nicht mehr da",
-    NotReadableError: "wurde nach dem Auswählen geändert oder wird von einem Programm festgehalten; wählen Sie den Ordner noch einmal aus, um es zu sichern",
+    NotReadableError: "wurde nach dem Auswählen geändert oder wird von einem Programm festgehalten; wählen Sie den Ordner noch einmal aus, damit auch das gesichert wird",
     NotAllowedError: "der Browser darf es nicht öffnen",
     TypeMismatchError: "ist weder Datei noch Ordner",
     NameIsNotText: "eine Datei oder ein Ordner hierin hat einen Namen, der kein Text (UTF-8) ist. Dieser Browser gibt so etwas nicht heraus; der Befehl copal sichert es",

@@ -17,7 +17,7 @@ export const restore: typeof english = {
   },
   writeOnly: {
     title: "Dieses Gerät kann sichern, aber keine Sicherung lesen",
-    why: "Es wurde als Gerät aufgenommen, das nur sichern darf. Ihm fehlt jeder Schlüssel zu dem, was gespeichert ist, auch zu seinen eigenen Sicherungen. Wer dieses Gerät an sich nimmt, kann sie also weder lesen noch löschen.",
+    why: "Es ist als Gerät beigetreten, das nur sichern darf. Ihm fehlt jeder Schlüssel zu dem, was gespeichert ist, auch zu seinen eigenen Sicherungen. Wer dieses Gerät an sich nimmt, kann sie also weder lesen noch löschen.",
     instead: (command) => ["Zum Wiederherstellen entsperren Sie auf einem Computer des Besitzers mit dessen Passphrase, oder Sie verwenden dort den Befehl ", command, "."],
     backUp: "Sichern",
   },

@@ -90,10 +90,10 @@ export const settings: typeof english = {
     cacheGone: "Der Zwischenspeicher ist leer",
     harmless: "Ihre Sicherungen sind nicht betroffen. Die nächste liest ihre Dateien noch einmal und lädt nur hoch, was neu ist.",
     kept: "Was dieser Browser behält",
-    keptHint: "Die Kopie des Index, wie die letzten Sicherungen aussahen, gemerkte Ordner und was ohne Netz öffnet. Das Löschen schadet nicht.",
+    keptHint: "Die Kopie des Index, wie die letzten Sicherungen aussahen, gemerkte Ordner und was sich ohne Netz öffnen lässt. Das Löschen schadet nicht.",
     cache: "Zwischenspeicher vergessen",
     asDevice: "Dieser Browser als Gerät",
-    deviceHint: (isFull) => `Auch seine Schlüssel werden gelöscht. Die Sicherungen bleiben. ${isFull ? "Mit der Passphrase meldet er sich neu an." : "Um weitere hinzuzufügen, muss er neu aufgenommen werden."}`,
+    deviceHint: (isFull) => `Auch seine Schlüssel werden gelöscht. Die Sicherungen bleiben. ${isFull ? "Mit der Passphrase meldet er sich neu an." : "Um weitere hinzuzufügen, braucht er eine neue Einladung."}`,
     ask: {
       caches: { title: "Zwischenspeicher vergessen?", means: "Es geht keine Sicherung verloren. Ordner müssen neu gewählt werden, und die nächste Sicherung liest jede Datei einmal." },
       device: { title: "Dieses Gerät vergessen?", means: "Es geht keine Sicherung verloren, aber dieser Browser kann keine mehr hinzufügen. Beim Besitzer steht er in der Liste, bis er ausgeschlossen wird." },

@@ -26,7 +26,7 @@ export const shell: typeof english = {
     advice: "Es kann immer nur ein Tab sichern. Machen Sie dort weiter, oder schließen Sie ihn.",
   },
   read: "Gelesen",
-  noNetwork: "Es gibt kein Netz",
+  noNetwork: "Keine Netzverbindung",
   waits: "Was den Server braucht, wartet, bis er wieder erreichbar ist.",
   soon: {
     title: "Sind Sie noch da?",

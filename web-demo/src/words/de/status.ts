@@ -1,10 +1,37 @@
 /** Status, in German. */
 
 import type { status as english } from "../status";
+import type { Fault, Thing } from "../../core/findings";
 import { count, counted, digits } from "../numbers";
 
 const money = (dollars: number) => (dollars > 0 && dollars < 0.01 ? "unter 0,01 $" : `${digits(dollars, 2)} $`);
 const backups = (number: number) => counted(number, "Sicherung", "Sicherungen");
+
+const THINGS: Record<Thing, [one: string, several: string]> = {
+  pack: ["Ein Teil der gespeicherten Daten", "Teile der gespeicherten Daten"],
+  content: ["Etwas, das Sicherungen enthalten,", "Dinge, die Sicherungen enthalten,"],
+  index: ["Ein Teil des Verzeichnisses", "Teile des Verzeichnisses"],
+  state: ["Ein Teil der Liste aller Sicherungen", "Teile der Liste aller Sicherungen"],
+  root: ["Eine Fassung der Liste aller Sicherungen", "Fassungen der Liste aller Sicherungen"],
+  manifest: ["Das Protokoll eines Sicherungsschritts", "Protokolle von Sicherungsschritten"],
+  receipt: ["Die Quittung für einen Sicherungsschritt", "Quittungen für Sicherungsschritte"],
+  change: ["Eine unterschriebene Änderung", "unterschriebene Änderungen"],
+  expiry: ["Ein Protokoll dessen, was nach den Regeln weggefallen ist,", "Protokolle dessen, was nach den Regeln weggefallen ist,"],
+  deletion: ["Das Protokoll einer Löschung", "Protokolle von Löschungen"],
+  client: ["Der Eintrag eines Geräts", "Einträge von Geräten"],
+  "client-copy": ["Eine Kopie des Eintrags eines Geräts", "Kopien der Einträge von Geräten"],
+  key: ["Eine Kopie eines Schlüssels", "Kopien von Schlüsseln"],
+  keys: ["Jeder Schlüssel des Repositorys", "Schlüssel des Repositorys"],
+  descriptor: ["Die Beschreibung des Repositorys", "Beschreibungen des Repositorys"],
+  reader: ["Das Leseprogramm im Repository", "Leseprogramme im Repository"],
+};
+
+const FAULTS: Record<Fault, (number: number) => string> = {
+  missing: (number) => (number === 1 ? "fehlt" : "fehlen"),
+  damaged: (number) => (number === 1 ? "ist beschädigt" : "sind beschädigt"),
+  dangling: (number) => (number === 1 ? "verweist auf etwas, das nicht da ist" : "verweisen auf etwas, das nicht da ist"),
+  stale: (number) => (number === 1 ? "ist beschädigt, wird aber nicht mehr gebraucht" : "sind beschädigt, werden aber nicht mehr gebraucht"),
+};
 
 export const status: typeof english = {
   reading: "Der Zustand wird gelesen",
@@ -27,6 +54,17 @@ export const status: typeof english = {
     unchecked: "Noch nicht geprüft.",
     repair: (command) =>
       ["Sichern Sie dieselben Ordner noch einmal: Was dort noch da ist, wird neu gespeichert. Danach sollte die Person, die das Repository betreibt, ", command, " ausführen: Der Befehl sagt, was noch fehlt."],
+  },
+
+  findings: {
+    said: (fault, thing, number) => {
+      const [one, several] = THINGS[thing];
+      if (fault === "dangling" && thing === "content") return `${number === 1 ? `${one} ist` : `${count(number)} ${several} sind`} nirgends mehr gespeichert.`;
+      return `${number === 1 ? one : `${count(number)} ${several}`} ${FAULTS[fault](number)}.`;
+    },
+    unknown: "Die Prüfung hat etwas gefunden, das diese Seite nicht kennt:",
+    harms: (number, names) => [number === 1 ? "Davon betroffen ist 1 Sicherung: " : `Davon betroffen sind ${backups(number)}, die neuesten: `, names],
+    asWritten: "Im Wortlaut der Prüfung (englisch)",
   },
 
   space: {
@@ -63,7 +101,7 @@ export const status: typeof english = {
     },
     prune: {
       title: "Aufräumen", start: "Jetzt aufräumen", running: "Wird aufgeräumt …", started: "Das Aufräumen ist gestartet.",
-      about: "Löscht, was kein Sicherungsstand mehr braucht, sobald die Schonfrist vorbei ist. Sie lässt sich hier nicht verkürzen.",
+      about: "Löscht, was kein Sicherungsstand mehr braucht, sobald die Frist zum Zurückholen vorbei ist. Wie lang sie ist, steht unter „Was behalten wird“.",
     },
     failed: "Der letzte Lauf ist gescheitert.",
     neverYet: "Davon liegt noch keine Meldung vor.",

@@ -1,7 +1,7 @@
 /** The scenes' cores: one for each state that a person may see. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, RestoreProgress, RestoreResult, SeekProgress, SeekResult, ShareProgress, ShareResult, UnfinishedBackup, Version, Versions, Watched,
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Findings, Growth, GrowthProgress, Preview, RestoreProgress, RestoreResult, SeekProgress, SeekResult, ShareProgress, ShareResult, UnfinishedBackup, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { failure, problem } from "../../../src/core/problem";
 import { foresight, held, lingering, NO_RULES } from "./kept";
@@ -10,6 +10,12 @@ import {
   administering, DAY, ENVIRONMENT, FACTS, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, SHARED, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
 
+/** Damage as a check has found it, and something that this page knows nothing of. */
+const FOUND: Findings[] = [
+  { kind: { fault: "damaged", thing: "pack" }, count: 2, harmed: 5, newest: snapshots().slice(0, 3), told: ["packs/9f/9f3c11: its bytes do not have the hash it is named by", "packs/ab/ab00d4: it has 17 bytes and should have 4194304"] },
+  { kind: { fault: "missing", thing: "client-copy" }, count: 1, harmed: 0, newest: [], told: ["clients/7f3c/00000000000000000001~copy: only the other copy is there"] },
+  { kind: null, count: 1, harmed: 0, newest: [], told: ["mirrors/eu: it lags behind"] },
+];
 const WRONG = failure("passphrase-wrong");
 const REVOKED = failure("device-revoked");
 
@@ -280,7 +286,7 @@ export const CORES: Record<string, () => Core | Promise<Core>> = {
   "status-waiting": () => scripted({ status: async () => ({ ...STATUS, receipts: STATUS.receipts.map((one, i) => (i === 0 ? { ...one, state: "waiting" } : one)), resumable: [{ label: "Pictures", time: NOW - 90 * MINUTE, bytes: 1.7 * GIB }] }) }),
   "status-unfinished": () => scripted({ status: async () => ({ ...STATUS, resumable: [{ label: "Pictures", time: NOW - 9 * MINUTE, bytes: 1.7 * GIB }], unfinishedSteps: 3 }) }),
   "status-unfinished-first": () => scripted({ status: async () => ({ ...STATUS, receipts: [], history: [], space: null, unfinishedSteps: 1 }) }),
-  "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: problem("manifest-rejected") } : one)) }) }),
+  "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: FOUND }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: problem("manifest-rejected") } : one)) }) }),
   "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [], unfinishedSteps: 0 }) }),
   "status-asking": () => scripted({ status: () => never() }),
   "status-running": () => scripted({ service: async () => ({ ...SERVICE, jobs: SERVICE.jobs!.map((one) => ({ ...one, isRunning: one.job === "check" })) }) }),

@@ -9,7 +9,7 @@ const POLICY: Policy = {
   floorLast: 3, floorAge: 14 * 86_400, hold: { share: 50, least: 64 << 20 },
 };
 
-export const KEPT: Kept = { policy: POLICY, lingers: null, holds: [], snapshots: 40 };
+export const KEPT: Kept = { policy: POLICY, lingers: null, holds: [], snapshots: 40, tags: ["before-move", "signed", "taxes"] };
 export const NO_RULES: Kept = { ...KEPT, policy: null };
 const lingers = (): Foresight["lingers"] => ({ until: NOW + 12 * DAY, floorLast: 5, floorAge: 30 * 86_400, hold: null });
 export const lingering = (): Kept => ({ ...KEPT, lingers: lingers() });
@@ -31,7 +31,7 @@ export function foresight(plan: Plan, isLingering = false): Foresight {
   const foreseen = all.map(({ id, time, series }, at) => ({ series, one: { id, time, becomes: becomes(at), reasons: reasons(at), protection: becomes(at) === "later" ? { by: "young" as const, until: NOW + 9 * DAY } : null } }));
   const series = [...new Map(all.map(({ series, source, device }) => [series, { series, source, device }])).values()];
   return {
-    decision: { policy: "rules" in plan ? Uint8Array.of(1) : null, before: 7, release: "release" in plan ? plan.release : [] },
+    decision: { policy: "rules" in plan ? Uint8Array.of(1) : null, tags: [], before: 7, release: "release" in plan ? plan.release : [] },
     series: series.map((of) => ({ ...of, snapshots: foreseen.filter((one) => one.series === of.series).map(({ one }) => one) })),
     holds: isLingering ? holds().slice(0, 1) : [], freed: "release" in plan ? 2 : 0, lingers: isLingering ? lingers() : null,
   };

@@ -6,15 +6,20 @@ import type { Kept, Rules } from "../../../core/api";
 import { PERIODS } from "../../../core/keeping";
 import { kept as words } from "../../../words/kept";
 import type { Keeping } from "../../keeping";
+import { Icon } from "../../parts/icon";
 import { Notice, ProblemNotice } from "../../parts/notice";
 import { Preview } from "./forecast";
+import { More } from "./more";
 import { PRESETS, type PresetName, isSame, rulesOf, typedOf } from "./plans";
+import { tagsIn, termsOf, typedTerms, withTags } from "./terms";
 import { besideWords, floorWords, ruleWords } from "./words";
 
-export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; kept: Kept; done: () => void }) {
+export function Change({ keeping, kept: { policy, tags }, done }: { keeping: Keeping; kept: Kept; done: () => void }) {
   const { change } = words;
   const chosen = useSignal<PresetName | "own">(policy ? "own" : "family");
   const typed = useSignal(typedOf(policy ?? PRESETS[0]!.rules));
+  const terms = useSignal(typedTerms(policy));
+  const isOpen = useSignal(false);
   const wrong = useSignal<string | null>(null);
   const id = useId();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -22,20 +27,28 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
   const forecast = keeping.forecast.value;
   const isShown = forecast !== null && "rules" in forecast.plan;
   const preset = PRESETS.find(({ name }) => name === chosen.value);
-  const beside = policy ? besideWords(policy) : [];
+  const beside = policy ? besideWords({ ...policy, tags: [] }) : [];
   const touched = () => { wrong.value = null; keeping.drop(); };
   const choose = (name: PresetName | "own") => { chosen.value = name; touched(); };
   const look = (event: Event) => {
     event.preventDefault();
     const read = preset ? { rules: preset.rules } : rulesOf(typed.value);
-    if ("wrong" in read) {
-      wrong.value = read.wrong;
-      document.getElementById(`${id}-${read.wrong}`)?.focus();
-      return;
+    if ("wrong" in read) return mend(read.wrong);
+    // Tags that were typed are meant.
+    terms.value = { ...terms.value, tags: withTags(terms.value.tags, tagsIn(terms.value.tag)), tag: "" };
+    const others = termsOf(terms.value, policy);
+    if ("wrong" in others) {
+      isOpen.value = true;
+      return mend(others.wrong);
     }
     // What is not touched stays to the second.
     const same = policy && isSame(typedRules(typedOf(policy)), read.rules);
-    void keeping.foresee({ rules: same ? { ...read.rules, floorAge: policy.floorAge } : read.rules });
+    void keeping.foresee({ rules: same ? { ...read.rules, floorAge: policy.floorAge } : read.rules, ...others });
+  };
+  const mend = (name: string) => {
+    wrong.value = name;
+    // The field may be drawn first.
+    requestAnimationFrame(() => document.getElementById(`${id}-${name}`)?.focus());
   };
   const field = (name: string, value: string, set: (value: string) => void, hint: string, problem = change.notWhole) => (
     <>
@@ -80,10 +93,14 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
             </div>
           </>
         )}
-        {policy && (
+        <details class="more" open={isOpen.value} onToggle={(event) => { isOpen.value = event.currentTarget.open; }}>
+          <summary><Icon name="forward" size={16} />{words.more.title}</summary>
+          {isOpen.value && <More id={id} policy={policy} typed={terms} wrong={wrong.value} touched={touched} known={tags} />}
+        </details>
+        {beside.length > 0 && (
           <Notice title={change.stays}>
-            {beside.length > 0 && <ul class="bullets soft">{beside.map((line) => <li key={line}>{line}</li>)}</ul>}
-            <p class="soft">{change.staysAbout(beside.length > 0, <code>copal policy set</code>)}</p>
+            <ul class="bullets soft">{beside.map((line) => <li key={line}>{line}</li>)}</ul>
+            <p class="soft">{change.staysAbout(<code>copal policy set</code>)}</p>
           </Notice>
         )}
         <div class="row">
@@ -93,7 +110,7 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
       </form>
       {isShown && forecast.foresight.at === "asking" && <p class="soft" role="status">{words.weighing}</p>}
       {isShown && forecast.foresight.at === "failed" && <ProblemNotice problem={forecast.foresight.problem} />}
-      {isShown && forecast.foresight.at === "here" && <Preview keeping={keeping} foresight={forecast.foresight.value} />}
+      {isShown && forecast.foresight.at === "here" && <Preview keeping={keeping} policy={policy} plan={forecast.plan} foresight={forecast.foresight.value} />}
     </section>
   );
 }

@@ -2,7 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
-import type { Foreseen, ForeseenSeries, Foresight, Kept } from "../../../core/api";
+import type { Foreseen, ForeseenSeries, Foresight, Kept, Plan, Policy, Rules } from "../../../core/api";
+import { USUAL } from "../../../core/keeping";
 import { kept as words } from "../../../words/kept";
 import { parts } from "../../../words/parts";
 import type { App } from "../../app";
@@ -13,19 +14,28 @@ import { Icon } from "../../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../../parts/notice";
 import { when } from "../../words";
 import { Name } from "./name";
-import { becomesWords, besideWords, floorWords, lingerWords, ruleWords, secondsWords } from "./words";
+import { weakerWords } from "./weaker";
+import { becomesWords, besideWords, floorWords, holdWords, lingerWords, ruleWords, secondsWords, termWords } from "./words";
 
-export function Preview({ keeping, foresight }: { keeping: Keeping; foresight: Foresight }) {
+export function Preview({ keeping, policy, plan, foresight }: { keeping: Keeping; policy: Policy | null; plan: Plan; foresight: Foresight }) {
   const { goes } = sums(foresight);
   const shown = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => { shown.current?.scrollIntoView({ block: "nearest" }); shown.current?.focus({ preventScroll: true }); }, [foresight]);
   return (
     <div class="stack preview-rules" ref={shown} tabIndex={-1}>
       <Sums foresight={foresight} />
+      <Weaker policy={policy} plan={plan} />
       <Series foresight={foresight} />
       <div><button type="button" class={goes > 0 ? "button bad" : "button main"} onClick={() => keeping.askToSign(true)}>{words.forecast.signThese}</button></div>
     </div>
   );
+}
+
+/** What would be protected less than it is today. */
+function Weaker({ policy, plan }: { policy: Policy | null; plan: Plan }) {
+  const lines = "rules" in plan ? weakerWords(policy, plan.rules, plan.terms) : [];
+  if (lines.length === 0) return null;
+  return <Notice tone="warn" title={words.weaker.title}><ul class="bullets soft">{lines.map((line) => <li key={line}>{line}</li>)}</ul></Notice>;
 }
 
 /** The whole of it in a few sentences. */
@@ -112,19 +122,26 @@ export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keepin
       <form id={name} class="stack tight" onSubmit={sign}>
         {isRelease ? <Released kept={kept} ids={plan.release} /> : (
           <>
-            <ul class="named bullets">{[...ruleWords(plan.rules), ...(kept.policy ? besideWords(kept.policy) : []), words.rules.pinned].map((line) => <li key={line}>{line}</li>)}</ul>
+            <ul class="named bullets" tabIndex={0} aria-label={words.change.title}>{linesOf(kept.policy, plan).map((line) => <li key={line}>{line}</li>)}</ul>
             <p class="small soft">{ask.counts(floorWords(plan.rules))}</p>
+            <Weaker policy={kept.policy} plan={plan} />
           </>
         )}
         {foresight.at === "asking" && <p class="small soft" role="status">{words.weighing}</p>}
         {foresight.at === "failed" && <ProblemNotice problem={foresight.problem} />}
         {foresight.at === "here" && (isRelease ? <><Sums foresight={foresight.value} />{goes > 0 && <Series foresight={{ ...foresight.value, series: foresight.value.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</> : <Sums foresight={foresight.value} />)}
-        {goes > 0 && <p class="small soft">{ask.broughtBack(kept.policy && secondsWords(kept.policy.grace))}</p>}
+        {goes > 0 && <p class="small soft">{ask.broughtBack(secondsWords(("rules" in plan ? plan.terms.grace : undefined) ?? (kept.policy ?? USUAL).grace))}</p>}
         {unnamed !== null && <DeviceName id={name} value={unnamed} type={(typed) => { device.value = typed; }} />}
         {problem && <ProblemNotice problem={problem} />}
       </form>
     </Dialog>
   );
+}
+
+/** All that would be signed, a line for each. */
+function linesOf(policy: Policy | null, { rules, terms }: Extract<Plan, { rules: Rules }>): string[] {
+  const after = { ...(policy ?? { ...USUAL, spans: [], dayFloor: null }), ...terms };
+  return [...ruleWords(rules), ...besideWords(after), words.rules.pinned, holdWords(after.hold), ...termWords(after)];
 }
 
 function Released({ kept, ids }: { kept: Kept; ids: readonly string[] }) {

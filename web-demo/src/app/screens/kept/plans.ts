@@ -1,5 +1,6 @@
 /** Plans: rules that a person may choose, and numbers as they are typed. */
 
+import { kept as words } from "../../../words/kept";
 import { PERIODS, type Period, type Rules } from "../../../core/keeping";
 
 const NONE: Rules["counts"] = { last: null, hourly: null, daily: null, weekly: null, monthly: null, quarterly: null, yearly: null };
@@ -24,7 +25,7 @@ export interface Typed {
 
 export function typedOf({ counts, within, floorLast, floorAge }: Rules): Typed {
   return {
-    counts: Object.fromEntries(PERIODS.map((period) => [period, String(counts[period] ?? "")])) as Typed["counts"],
+    counts: Object.fromEntries(PERIODS.map((period) => [period, counts[period] === "all" ? words.change.all : String(counts[period] ?? "")])) as Typed["counts"],
     within: within ?? "", floorLast: floorLast === 0 ? "" : String(floorLast), floorAge: floorAge === 0 ? "" : String(floorAge / DAY),
   };
 }
@@ -35,8 +36,9 @@ export function rulesOf({ counts, within, floorLast, floorAge }: Typed): { rules
   for (const period of PERIODS) {
     const count = counts[period].trim().toLowerCase();
     const number = wholeOf(count);
-    if (count !== "all" && number === null) return { wrong: period };
-    rules.counts[period] = count === "all" ? "all" : number || null;
+    const isAll = count === "all" || count === words.change.all;
+    if (!isAll && number === null) return { wrong: period };
+    rules.counts[period] = isAll ? "all" : number || null;
   }
   if (rules.within !== null && !isSpan(rules.within)) return { wrong: "within" };
   const last = wholeOf(floorLast.trim());

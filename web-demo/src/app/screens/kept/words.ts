@@ -1,9 +1,11 @@
 /** Words for what is kept: which of the catalogue's say a policy, why a snapshot stays, and why one is suspicious. */
 
 import type { Foreseen, Hold, HoldRule, Lingers, Period, Policy, Reason, Rules } from "../../../core/api";
+import { isTagId } from "../../../core/keeping";
 import { type Unit, kept as words } from "../../../words/kept";
 import { listed } from "../../plain";
 import { day, shown, size } from "../../words";
+import { isSameZone, ownZone } from "./zone";
 
 const UNITS: Record<string, Unit> = { y: "year", m: "month", w: "week", d: "day", h: "hour" };
 const OF: Record<Exclude<Period, "last">, Unit> = { hourly: "hour", daily: "day", weekly: "week", monthly: "month", quarterly: "quarter", yearly: "year" };
@@ -35,12 +37,18 @@ export function ruleWords({ counts, within }: Rules): string[] {
   return lines;
 }
 
-/** What else a policy keeps; only the command sets it. */
+/** Tags of a set, each by its name, or by the first letters of its id. */
+export function tagWords(set: readonly string[]): string {
+  const { rules } = words;
+  return listed(set.map((tag) => (isTagId(tag) ? rules.unknownTag(tag.slice(0, 8)) : rules.tag(shown(tag)))));
+}
+
+/** What a policy keeps besides numbers. */
 export function besideWords({ spans, tags, dayFloor }: Pick<Policy, "spans" | "tags" | "dayFloor">): string[] {
   const { rules } = words;
   return [
     ...spans.map(({ period, span }) => rules.forSpan(OF[period], spanWords(span))),
-    ...tags.map((set) => rules.tagged(set.length, listed(set.map((tag) => (isId(tag) ? rules.unknownTag(tag.slice(0, 8)) : rules.tag(shown(tag))))))),
+    ...tags.map((set) => rules.tagged(set.length, tagWords(set))),
     ...(isEffective(dayFloor) ? [rules.ends(spanWords(dayFloor))] : []),
   ];
 }
@@ -58,8 +66,15 @@ export function holdWords(hold: HoldRule | null): string {
 
 /** The settings that have no words of their own elsewhere. */
 export function otherWords({ zone, grace, checkParts }: Pick<Policy, "zone" | "grace" | "checkParts">): string[] {
+  return [...termWords({ grace, zone }), words.rules.checkParts(checkParts)];
+}
+
+/** How long data waits, and where days begin. */
+export function termWords({ grace, zone }: Pick<Policy, "zone" | "grace">): string[] {
   const { rules } = words;
-  return [rules.grace(secondsWords(grace)), zone === "" ? rules.utc : rules.zone(shown(zone)), rules.checkParts(checkParts)];
+  const own = zone === "" ? null : ownZone();
+  const name = own && isSameZone(own.posix, zone) ? own.name : shown(zone);
+  return [rules.grace(secondsWords(grace)), zone === "" ? rules.utc : rules.zone(name)];
 }
 
 export function lingerWords(lingers: Lingers, now: number): string {
@@ -87,8 +102,4 @@ export function suspicionWords({ kind, before, now }: Hold["why"]): string {
 
 function isEffective(span: string | null): span is string {
   return span !== null && /[1-9]/.test(span);
-}
-
-function isId(tag: string): boolean {
-  return /^[0-9a-f]{32}$/.test(tag);
 }

@@ -10,6 +10,7 @@ import type { App } from "../../app";
 import { SizeChart } from "../../parts/chart";
 import { Icon } from "../../parts/icon";
 import { Alarms } from "./alarms";
+import { Found } from "./found";
 import { Growth } from "./growth";
 import { Upkeep } from "./upkeep";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
@@ -98,7 +99,7 @@ function Verdict({ status }: { status: Facts }) {
       </div>
       {damage && (
         <>
-          <ul class="bullets small">{check.findings.map((finding) => <li key={finding}>{shown(finding)}</li>)}</ul>
+          <Found findings={check.findings} />
           <p class="soft">{verdict.repair(<code>copal repair</code>)}</p>
         </>
       )}
