@@ -62,9 +62,9 @@ fn main() {
         });
         let works: Vec<_> = works.collect();
         harass(&mut team, &cloud, seed, deadline, &tally);
+        is_calm.store(true, Ordering::Relaxed);
         works.into_iter().map(|work| work.join().expect("a machine's thread ends well")).collect()
     });
-    is_calm.store(true, Ordering::Relaxed);
 
     println!("{}", tally.told(failed.load(Ordering::Relaxed), proxy.requests()));
     let mut problems = end(&cloud);
@@ -147,7 +147,8 @@ fn save(machine: &Machine, seed: u64, deadline: Instant, tally: &Tally) -> Saved
                 }
                 Err(why) => {
                     tally.given_up.fetch_add(1, Ordering::Relaxed);
-                    let why = why.lines().filter(|line| !line.starts_with('{')).nth(1).unwrap_or(&why).to_owned();
+                    let said = why.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).next_back();
+                    let why = said.and_then(|said| Some(said["error"].as_str()?.to_owned())).unwrap_or(why);
                     *tally.reasons.lock().expect("nobody panics with it").entry(why).or_default() += 1;
                 }
             }

@@ -5,7 +5,7 @@ export type Fault = "missing" | "damaged" | "dangling" | "stale";
 
 /** What a check looks at. A device's record and a key are stored twice. */
 export type Thing =
-  | "pack" | "index" | "state" | "root" | "manifest" | "receipt" | "change" | "expiry" | "deletion" | "client" | "client-copy" | "key" | "keys" | "descriptor" | "reader" | "content";
+  | "pack" | "index" | "state" | "root" | "roots" | "manifest" | "receipt" | "change" | "expiry" | "deletion" | "client" | "client-copy" | "key" | "keys" | "descriptor" | "reader" | "content";
 
 /** Findings of one kind about things of one kind. */
 export interface Findings {
@@ -26,14 +26,14 @@ export function findingsOf(report: Record<string, unknown>, named: ReadonlyMap<s
   for (const found of all) {
     const { kind: fault, object, why, snapshots } = (found ?? {}) as Record<string, unknown>;
     if (fault === REPLACED) continue;
-    const thing = typeof object === "string" ? thingOf(object) : null;
+    const thing = typeof object !== "string" ? null : fault === "missing" && object === "roots/" ? "roots" : thingOf(object);
     const kind = isFault(fault) && thing ? { fault, thing } : null;
     const key = kind ? `${kind.fault} ${kind.thing}` : "";
     const group = groups.get(key) ?? { kind, told: [], count: 0, harmed: new Set() };
     groups.set(key, group);
     group.count += 1;
-    if (group.told.length < TOLD) group.told.push(`${String(object)}: ${String(why)}`);
-    if (Array.isArray(snapshots)) for (const id of snapshots) group.harmed.add(String(id));
+    if (group.told.length < TOLD) group.told.push(`${written(object)}: ${written(why)}`);
+    if (Array.isArray(snapshots)) for (const id of snapshots) if (typeof id === "string") group.harmed.add(id);
   }
   const newest = (ids: Set<string>) => [...ids].flatMap((id) => named.get(id) ?? []).sort((a, b) => b.time - a.time).slice(0, NEWEST);
   return [...groups.values()]
@@ -46,9 +46,14 @@ export function thingOf(object: string): Thing | null {
   const [folder, ...rest] = object.split("/");
   if (object === "keys/") return "keys";
   if (folder === "clients" && rest.length > 1) return "client-copy";
-  if (rest.length > 0) return FOLDERS[folder!] ?? null;
+  if (rest.length > 0) return Object.hasOwn(FOLDERS, folder!) ? FOLDERS[folder!]! : null;
   // A pack that only the index names, and what a page refers to, have no folder.
   return /^[0-9a-f]{48}$/.test(object) ? "content" : /^[0-9a-f]{64}$/.test(object) ? "pack" : null;
+}
+
+/** What a report has, as text: whoever writes to the store may have put anything there. */
+function written(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
 function isFault(fault: unknown): fault is Fault {

@@ -53,7 +53,7 @@ export const kept = words("kept", {
     ends: (span: string) => `The first and the last of each day of the last ${span}`,
     tagged: (number: number, tags: string) => `Backups with the ${number === 1 ? "tag" : "tags"} ${tags}`,
     tag: (name: string) => `“${name}”`,
-    unknownTag: (id: string) => `${id}… (no backup has it)`,
+    unknownTag: (id: string) => `${id}… (its name is not known)`,
     pinned: "Pinned backups",
     /** Lines in one sentence. */
     together: (lines: string[], floor: string | null) => {
@@ -97,7 +97,7 @@ export const kept = words("kept", {
     fields: FIELDS,
     /** Without end; “all” is understood in each language. */
     all: "all",
-    keepHint: "A day without a backup does not count. Nothing is no rule; “all” is every one of them.",
+    keepHint: "A day without a backup does not count. An empty field sets no rule; “all” keeps one for each, without end.",
     notWhole: "A whole number, or “all”.",
     within: "Everything of the last",
     withinHint: "Such as 2d (days), 3w (weeks), 6m (months) or 1y (year).",
@@ -117,7 +117,7 @@ export const kept = words("kept", {
   more: {
     title: "More: tags, backups that look wrong, time to bring back, time zone",
     tags: {
-      title: "Backups that stay for their tags",
+      title: "Backups that stay because of their tags",
       about: "A backup that has all tags of one line stays, however old it is. You give tags in the list of backups.",
       label: "Tags",
       add: "Add",
@@ -132,8 +132,8 @@ export const kept = words("kept", {
       share: "Percent gone or stored anew",
       shareHint: "A lower number notices more, and asks you more often.",
       noShare: "A whole number from 1 to 100.",
-      least: "From so many MiB on",
-      leastHint: "Smaller backups are not looked at.",
+      least: "Least size of the backup before, in MiB",
+      leastHint: "After a smaller backup, none looks wrong.",
       noLeast: "A number of MiB.",
     },
     grace: {
@@ -147,20 +147,19 @@ export const kept = words("kept", {
       own: (name: string) => `In ${name}, where this browser is`,
       asNow: (zone: string) => `In the time zone ${zone}, as now`,
       utc: "UTC",
-      hint: "By it the rules tell days, weeks and months apart.",
+      hint: "The rules count days, weeks and months in this time zone.",
     },
   },
 
   weaker: {
     title: "This protects less than today",
     fromAll: "So far every backup stays until somebody forgets it.",
-    nothing: "no such rule",
     rules: (before: string, after: string) => `So far: ${before}. Then: ${after}.`,
-    tags: (backups: string) => `${backups} would no longer stay for that.`,
+    tags: (backups: string) => `${backups} would no longer stay for ever.`,
     guard: (before: string, after: string | null) => `Guarded so far: ${before}. Then: ${after ?? "nothing"}.`,
     noHold: "No backup would count as suspicious any more. Where files were encrypted or deleted, the rules would let the good backups go.",
     hold: (share: number, least: string, then: number, thenLeast: string) =>
-      `So far a backup looks wrong if ${share} % of it changed, from ${least} on. Then: ${then} %, from ${thenLeast} on.`,
+      `So far a backup looks wrong if ${share} % of the one before is gone or stored anew, and that one had at least ${least}. Then: ${then} %, at least ${thenLeast}.`,
     grace: (before: string, after: string) => `So far, whatever goes or is forgotten can be brought back for ${before}. Then: ${after}. That counts at once, also for what has gone already.`,
   },
 

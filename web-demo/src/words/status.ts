@@ -13,6 +13,7 @@ const THINGS: Record<Thing, [one: string, several: string]> = {
   content: ["Something that backups hold", "things that backups hold"],
   index: ["A part of the index", "parts of the index"],
   state: ["A part of the list of all backups", "parts of the list of all backups"],
+  roots: ["The list of all backups", "lists of all backups"],
   root: ["A version of the list of all backups", "versions of the list of all backups"],
   manifest: ["The record of a backup step", "records of backup steps"],
   receipt: ["The receipt for a backup step", "receipts for backup steps"],
@@ -67,7 +68,8 @@ export const status = words("status", {
     },
     unknown: "The check has found what this page does not know:",
     /** `names`: of the newest ones. */
-    harms: (backups: number, names: ComponentChildren): ComponentChildren => [backups === 1 ? "It harms 1 backup: " : `It harms ${count(backups)} backups, the newest are: `, names],
+    harms: (backups: number, names: ComponentChildren): ComponentChildren => [backups === 1 ? "1 backup is harmed: " : `${count(backups)} backups are harmed, the newest are: `, names],
+    harmsUnlisted: (backups: number) => `${counted(backups, "backup")} ${backups === 1 ? "is" : "are"} harmed.`,
     asWritten: "As the check has written it (in English)",
   },
 

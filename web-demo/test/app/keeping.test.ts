@@ -82,7 +82,7 @@ test("a policy is told in words", () => {
   expect(ruleWords(policy)).toEqual(["Everything of the last 2 days", "One for each of the last 7 days, 4 weeks and 12 months"]);
   expect(ruleWords({ ...policy, within: "0h", counts: { ...policy.counts, last: 1, daily: null, weekly: null, monthly: null, yearly: "all" } })).toEqual(["The last backup", "One for every year"]);
   expect(besideWords({ ...policy, dayFloor: "14d", tags: [["ab".repeat(16)], ["taxes\u202e"]] })).toEqual([
-    "One for each week of the last 6 months", "Backups with the tag abababab… (no backup has it)", "Backups with the tag “taxes\\u{202e}”", "The first and the last of each day of the last 14 days",
+    "One for each week of the last 6 months", "Backups with the tag abababab… (its name is not known)", "Backups with the tag “taxes\\u{202e}”", "The first and the last of each day of the last 14 days",
   ]);
   expect([floorWords(policy), floorWords({ floorLast: 0, floorAge: 0 })]).toEqual(["the last 3 of each name and whatever is younger than 14 days", null]);
   expect([spanWords("1y2m"), secondsWords(129_600), secondsWords(90)]).toEqual(["1 year and 2 months", "36 hours", "90 seconds"]);

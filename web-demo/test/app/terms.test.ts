@@ -45,12 +45,14 @@ test("tags are split at commas, and a set stands there once", () => {
 test("whatever protects less than before is told, and nothing else", () => {
   const less = (rules: Partial<typeof policy>, terms: Parameters<typeof weakerWords>[2] = {}, before = policy) => weakerWords(before, { ...before, ...rules }, terms);
   expect(weakerWords(null, policy, {})).toEqual(["So far every backup stays until somebody forgets it."]);
+  expect(weakerWords(null, policy, { grace: 3_600 })).toEqual([expect.any(String), expect.stringMatching(/for 1 day\. Then: 1 hour/)]);
+  expect(weakerWords(null, { ...policy, spans: [], tags: [], within: null, counts: { ...policy.counts, daily: null, weekly: null, monthly: null } }, {})).toEqual([]);
   // As before, and more than before.
   expect(less({})).toEqual([]);
   expect(less({ within: "3d", floorLast: 9, floorAge: 30 * 86_400, counts: { ...policy.counts, daily: "all", last: 1 } }, { grace: 172_800, hold: { share: 20, least: 0 }, tags: [...policy.tags, ["new"]], zone: "" })).toEqual([]);
   // A set of fewer tags keeps more.
   expect(less({}, { tags: [["before-move"], ["taxes"]] })).toEqual([]);
-  expect(less({}, { tags: [["before-move", "more"], ["signed", "taxes"]] })).toEqual(["Backups with the tag “before-move” would no longer stay for that."]);
+  expect(less({}, { tags: [["before-move", "more"], ["signed", "taxes"]] })).toEqual(["Backups with the tag “before-move” would no longer stay for ever."]);
   expect(less({ counts: { ...policy.counts, daily: 6 } })).toEqual([expect.stringMatching(/^So far: Everything of the last 2 days; one for each of the last 7 days.*Then: .*6 days/)]);
   expect(less({ within: null })).toHaveLength(1);
   expect(less({ floorLast: 0, floorAge: 0 })).toEqual(["Guarded so far: the last 3 of each name and whatever is younger than 14 days. Then: nothing."]);
@@ -61,13 +63,19 @@ test("whatever protects less than before is told, and nothing else", () => {
   // Without a rule nothing goes: whoever takes the last rule away keeps more, and whoever sets the first one less.
   const none = { ...policy, spans: [], tags: [], within: null, counts: { ...policy.counts, daily: null, weekly: null, monthly: null } };
   expect(less({ within: null, counts: none.counts }, { tags: [] }, { ...policy, spans: [] })).toEqual([]);
+  expect(less({ counts: { ...none.counts, last: "all" } }, {}, none)).toEqual([]);
+  expect(less({}, { tags: [["taxes"]] }, none)).toEqual([expect.stringMatching(/^So far: Every backup\. Then: .*taxes/)]);
+  // The first and last of each day stay besides what rules keep: alone they let nothing go.
+  expect(less({ counts: { ...none.counts, daily: 7 } }, {}, { ...none, dayFloor: "14d" })).toEqual([expect.stringMatching(/^So far: Every backup\. /)]);
+  // A month may have 28 days.
+  expect(less({ within: "1m" }, {}, { ...none, within: "30d" })).toHaveLength(1);
   expect(less({ within: "2d" }, {}, none)).toEqual(["So far: Every backup. Then: Everything of the last 2 days."]);
 });
 
 test("it is told in German where German is spoken", async () => {
   await speak("de");
   expect(weakerWords(policy, policy, { grace: 3_600, tags: [policy.tags[1]!] })).toEqual([
-    "Sicherungen mit dem Schlagwort „before-move“ würden deswegen nicht mehr bleiben.",
+    "Sicherungen mit dem Schlagwort „before-move“ würden nicht mehr für immer bleiben.",
     expect.stringMatching(/^Bisher lässt sich 1 Tag lang zurückholen/),
   ]);
 });

@@ -15,6 +15,11 @@ test("a zone is written as POSIX writes it, summer time and all", () => {
   expect(written("America/Sao_Paulo")).toBe("<-03>3");
 });
 
+test("clocks may change after the day that a rule names", () => {
+  expect(written("Africa/Cairo")).toMatch(/^(EET|<\+02>)-2(EEST|<\+03>),M4\.5\.5\/0,M10\.5\.4\/24$/);
+  expect(written("America/Santiago")).toBe("<-04>4<-03>,M9.1.6/24,M4.1.6/24");
+});
+
 test("a zone whose clocks change by no such rule is not written", () => {
   expect(written("Africa/Casablanca")).toBeNull();
 });

@@ -31,7 +31,7 @@ test("each folder of a repository that a check looks at has a name here", () => 
 });
 
 test("each fault of each thing has a sentence of its own, in English and in German", async () => {
-  const things = [...new Set<Thing>([...Object.values(FOLDERS), "client-copy", "keys", "content"])];
+  const things = [...new Set<Thing>([...Object.values(FOLDERS), "client-copy", "keys", "content", "roots"])];
   for (const language of ["en", "de"] as const) {
     await speak(language);
     const said = FAULTS.flatMap((fault) => things.flatMap((thing) => [1, 2].map((number) => status.findings.said(fault, thing, number))));
@@ -56,8 +56,17 @@ test("what was replaced is no damage, and what a newer service finds is kept as 
   expect(findingsOf({ findings: [{ kind: "replaced", object: "packs/ab/cd", why: "it was altered", snapshots: [] }] }, named)).toEqual([]);
   for (const [findings, outcome] of [[[{ kind: "replaced" }], "sound"], [[{ kind: "replaced" }, { kind: "haunted" }], "damage"], [[null], "damage"], [[], "sound"], ["none", "sound"], [undefined, "sound"]] as const) expect(outcomeOf({ findings })).toBe(outcome);
   const report = { findings: [{ kind: "haunted", object: "packs/ab/cd", why: "it moans" }, { kind: "missing", object: "attic/1", why: "it is gone" }, null] };
-  expect(findingsOf(report, named)).toEqual([{ kind: null, count: 3, harmed: 0, newest: [], told: ["packs/ab/cd: it moans", "attic/1: it is gone", "undefined: undefined"] }]);
+  expect(findingsOf(report, named)).toEqual([{ kind: null, count: 3, harmed: 0, newest: [], told: ["packs/ab/cd: it moans", "attic/1: it is gone", ": "] }]);
   for (const report of [{}, { findings: "none" }]) expect(findingsOf(report, named)).toEqual([]);
+});
+
+test("what nobody should have written into a report breaks nothing", () => {
+  const hostile = { toString: null };
+  for (const object of ["constructor/x", "__proto__/x", "toString/", hostile]) {
+    const [found] = findingsOf({ findings: [{ kind: "missing", object, why: hostile, snapshots: [hostile, 1, null, "aa"] }] }, named);
+    expect(structuredClone(found)).toMatchObject({ kind: null, count: 1, harmed: 1, newest: [named.get("aa")] });
+  }
+  expect(findingsOf({ findings: [{ kind: "missing", object: "roots/", why: "no root can be read" }] }, named)[0]!.kind).toEqual({ fault: "missing", thing: "roots" });
 });
 
 test("a thing is known by its name", () => {

@@ -132,7 +132,7 @@ async function names(keeping: Keeping, { facts, root }: { facts: SnapshotFacts[]
   const tags = new Map<string, string>();
   const byId = new Map(facts.map((one) => [one.id, one.tags]));
   for (const { id, tags: ids } of root === keeping.root ? keeping.tagIds() : []) {
-    byId.get(id)?.forEach((name, at) => tags.set(ids[at]!, name));
+    byId.get(id)?.forEach((name, at) => { if (!isTagId(name)) tags.set(ids[at]!, name); });
   }
   return { names: named, series, tags };
 }

@@ -48,7 +48,7 @@ export const kept: typeof english = {
     ends: (span) => `Die erste und die letzte jedes Tages, bis ${span} zurück`,
     tagged: (number, tags) => `Sicherungen mit ${number === 1 ? "dem Schlagwort" : "den Schlagwörtern"} ${tags}`,
     tag: (name) => `„${name}“`,
-    unknownTag: (id) => `${id}… (keine Sicherung hat es)`,
+    unknownTag: (id) => `${id}… (Name unbekannt)`,
     pinned: "Angeheftete Sicherungen",
     // No line begins with a noun.
     together: (lines, floor) => {
@@ -126,8 +126,8 @@ export const kept: typeof english = {
       share: "Prozent, die fehlen oder neu sind",
       shareHint: "Eine kleinere Zahl bemerkt mehr und fragt Sie öfter.",
       noShare: "Eine ganze Zahl von 1 bis 100.",
-      least: "Ab so vielen MiB",
-      leastHint: "Auf kleinere Sicherungen wird nicht geachtet.",
+      least: "Mindestgröße der Sicherung davor, in MiB",
+      leastHint: "Nach einer kleineren Sicherung gilt keine als verdächtig.",
       noLeast: "Eine Anzahl von MiB.",
     },
     grace: {
@@ -141,19 +141,18 @@ export const kept: typeof english = {
       own: (name) => `In ${name}, wo dieser Browser ist`,
       asNow: (zone) => `In der Zeitzone ${zone}, wie bisher`,
       utc: "UTC (Weltzeit)",
-      hint: "Danach unterscheiden die Regeln Tage, Wochen und Monate.",
+      hint: "In dieser Zeitzone zählen die Regeln Tage, Wochen und Monate.",
     },
   },
 
   weaker: {
     title: "Das schützt weniger als bisher",
     fromAll: "Bisher bleibt jede Sicherung, bis jemand sie vergisst.",
-    nothing: "keine solche Regel",
     rules: (before, after) => `Bisher: ${before}. Dann: ${after}.`,
-    tags: (tagged) => `${tagged} würden deswegen nicht mehr bleiben.`,
+    tags: (tagged) => `${tagged} würden nicht mehr für immer bleiben.`,
     guard: (before, after) => `Bisher geschützt: ${before}. Dann: ${after ?? "nichts"}.`,
     noHold: "Keine Sicherung würde mehr als verdächtig gelten. Wurden Dateien verschlüsselt oder gelöscht, ließen die Regeln die guten Sicherungen wegfallen.",
-    hold: (share, least, then, thenLeast) => `Bisher ist eine Sicherung verdächtig, wenn sich ${share} % geändert haben, ab ${least}. Dann: ${then} %, ab ${thenLeast}.`,
+    hold: (share, least, then, thenLeast) => `Bisher ist eine Sicherung verdächtig, wenn ${share} % der vorigen fehlen oder neu gespeichert wurden und diese mindestens ${least} hatte. Dann: ${then} %, mindestens ${thenLeast}.`,
     grace: (before, after) => `Bisher lässt sich ${before} lang zurückholen, was wegfällt oder vergessen wird. Dann: ${after}. Das gilt sofort, auch für das, was schon weggefallen ist.`,
   },
 

@@ -10,8 +10,9 @@ const backups = (number: number) => counted(number, "Sicherung", "Sicherungen");
 const THINGS: Record<Thing, [one: string, several: string]> = {
   pack: ["Ein Teil der gespeicherten Daten", "Teile der gespeicherten Daten"],
   content: ["Etwas, das Sicherungen enthalten,", "Dinge, die Sicherungen enthalten,"],
-  index: ["Ein Teil des Verzeichnisses", "Teile des Verzeichnisses"],
+  index: ["Ein Teil des Index", "Teile des Index"],
   state: ["Ein Teil der Liste aller Sicherungen", "Teile der Liste aller Sicherungen"],
+  roots: ["Die Liste aller Sicherungen", "Listen aller Sicherungen"],
   root: ["Eine Fassung der Liste aller Sicherungen", "Fassungen der Liste aller Sicherungen"],
   manifest: ["Das Protokoll eines Sicherungsschritts", "Protokolle von Sicherungsschritten"],
   receipt: ["Die Quittung für einen Sicherungsschritt", "Quittungen für Sicherungsschritte"],
@@ -64,6 +65,7 @@ export const status: typeof english = {
     },
     unknown: "Die Prüfung hat etwas gefunden, das diese Seite nicht kennt:",
     harms: (number, names) => [number === 1 ? "Davon betroffen ist 1 Sicherung: " : `Davon betroffen sind ${backups(number)}, die neuesten: `, names],
+    harmsUnlisted: (number) => (number === 1 ? "Davon betroffen ist 1 Sicherung." : `Davon betroffen sind ${backups(number)}.`),
     asWritten: "Im Wortlaut der Prüfung (englisch)",
   },
 

@@ -13,7 +13,7 @@ import { shown, when } from "../../words";
 import { Change } from "./change";
 import { Ask } from "./forecast";
 import { Name } from "./name";
-import { besideWords, floorWords, holdWords, lingerWords, otherWords, ruleWords, secondsWords, suspicionWords } from "./words";
+import { besideWords, floorWords, holdWords, keepsAll, lingerWords, otherWords, ruleWords, secondsWords, suspicionWords } from "./words";
 
 export function Kept({ app }: { app: App }) {
   const keeping = useMemo(() => new Keeping(app.core), [app]);
@@ -82,7 +82,7 @@ function InForce({ kept: { policy, lingers, snapshots } }: { kept: Facts }) {
         <h2>{inForce.title}</h2>
         <p class="small soft">{inForce.about}</p>
       </div>
-      {lines.length === 0
+      {keepsAll(policy)
         ? <p>{inForce.letNothingGo}</p>
         : <ul class="bullets">{lines.map((line) => <li key={line}>{line}</li>)}<li>{words.rules.pinned}</li></ul>}
       <Guarded policy={policy} />

@@ -1,7 +1,7 @@
 /** Terms: what else a policy says, as it is typed. */
 
 import type { HoldRule, Policy, Terms } from "../../../core/api";
-import { USUAL } from "../../../core/keeping";
+import { USUAL, isTagId } from "../../../core/keeping";
 import { ownZone } from "./zone";
 
 /** As it stands in the fields. */
@@ -47,9 +47,9 @@ export function termsOf(typed: TypedTerms, policy: Policy | null): { terms: Part
   return { terms };
 }
 
-/** Names of tags with commas between them, each once. */
+/** Names of tags with commas between them, each once. What looks like an id would be taken for one. */
 export function tagsIn(text: string): string[] {
-  return [...new Set(text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== ""))];
+  return [...new Set(text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "" && !isTagId(tag)))];
 }
 
 /** Sets with one more, unless it is there already. */

@@ -1,15 +1,18 @@
 /** Weaker: what other rules protect less than those in force. Nobody should sign that without having read it. */
 
 import type { Policy, Rules, Terms } from "../../../core/api";
-import { PERIODS } from "../../../core/keeping";
+import { PERIODS, USUAL } from "../../../core/keeping";
 import { kept as words } from "../../../words/kept";
 import { size } from "../../words";
-import { besideWords, floorWords, ruleWords, secondsWords } from "./words";
+import { besideWords, floorWords, keepsAll, ruleWords, secondsWords } from "./words";
 
 /** A line for each thing; none where everything is as protected as before. */
 export function weakerWords(policy: Policy | null, rules: Rules, terms: Partial<Terms>): string[] {
   const { weaker } = words;
-  if (!policy) return [weaker.fromAll];
+  if (!policy) {
+    const after = { ...USUAL, spans: [], ...rules, ...terms };
+    return [...(keepsAll(after) ? [] : [weaker.fromAll]), ...(after.grace < USUAL.grace ? [weaker.grace(secondsWords(USUAL.grace), secondsWords(after.grace))] : [])];
+  }
   const after: Policy = { ...policy, ...rules, ...terms };
   const lines: string[] = [];
   if (keepsLess(policy, after)) lines.push(weaker.rules(sentence(policy), sentence(after)));
@@ -26,25 +29,23 @@ export function weakerWords(policy: Policy | null, rules: Rules, terms: Partial<
 
 /** Whether the numbers keep less than before. */
 function keepsLess(before: Policy, after: Policy): boolean {
-  if (keepsAll(after)) return false;
+  if (keepsAll(after) || after.counts.last === "all") return false;
   if (keepsAll(before)) return true;
   const rank = (count: number | "all" | null) => (count === "all" ? Infinity : (count ?? 0));
-  return rank(after.counts.last) !== Infinity && (PERIODS.some((period) => rank(after.counts[period]) < rank(before.counts[period])) || hours(after.within) < hours(before.within));
-}
-
-/** Without a rule nothing goes. */
-function keepsAll(policy: Policy): boolean {
-  return ruleWords(policy).length + besideWords(policy).length === 0;
+  const isShorter = before.within !== after.within && hours(after.within, LEAST) < hours(before.within, MOST);
+  return isShorter || PERIODS.some((period) => rank(after.counts[period]) < rank(before.counts[period]));
 }
 
 function sentence(policy: Policy): string {
-  const lines = keepsAll(policy) ? [words.rules.all] : ruleWords(policy);
-  return lines.length === 0 ? words.weaker.nothing : words.rules.together(lines, null).replace(/\.$/, "");
+  const lines = keepsAll(policy) ? [words.rules.all] : [...ruleWords(policy), ...besideWords(policy)];
+  return words.rules.together(lines, null).replace(/\.$/, "");
 }
 
-/** About how long a span is. */
-function hours(span: string | null): number {
-  return [...(span ?? "").matchAll(/(\d+)([ymwdh])/g)].reduce((all, [, number, unit]) => all + Number(number) * HOURS[unit!]!, 0);
+/** How long a span is, with months and years of so many hours. */
+function hours(span: string | null, units: Record<string, number>): number {
+  return [...(span ?? "").matchAll(/(\d+)([ymwdh])/g)].reduce((all, [, number, unit]) => all + Number(number) * units[unit!]!, 0);
 }
 
-const HOURS: Record<string, number> = { y: 8_766, m: 730.5, w: 168, d: 24, h: 1 };
+/** Hours of the shortest month and year, and of the longest. */
+const LEAST: Record<string, number> = { y: 8_760, m: 672, w: 168, d: 24, h: 1 };
+const MOST: Record<string, number> = { ...LEAST, y: 8_784, m: 744 };

@@ -69,6 +69,11 @@ export function otherWords({ zone, grace, checkParts }: Pick<Policy, "zone" | "g
   return [...termWords({ grace, zone }), words.rules.checkParts(checkParts)];
 }
 
+/** Whether nothing ever goes: no rule chooses. The first and last of each day stay besides what rules keep, and are no rule. */
+export function keepsAll(policy: Rules & Pick<Policy, "spans" | "tags">): boolean {
+  return ruleWords(policy).length + policy.spans.length + policy.tags.length === 0;
+}
+
 /** How long data waits, and where days begin. */
 export function termWords({ grace, zone }: Pick<Policy, "zone" | "grace">): string[] {
   const { rules } = words;

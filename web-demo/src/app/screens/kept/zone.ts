@@ -66,14 +66,20 @@ function changesOf(offset: (time: number) => number, year: number): Change[] {
 
 /** The day on which clocks change each year, and when: "M3.5.0/3" is the last Sunday of March at three; null if no rule says it. */
 function ruleOf(changes: readonly Change[]): string | null {
-  const locals = changes.map(({ time, before }) => new Date(time + before * MINUTE));
+  return [0, 1, 2].map((days) => ruleAfter(changes, days)).find((rule) => rule !== null) ?? null;
+}
+
+/** The same, so many days after the day that the rule names: "M10.5.4/24" is the midnight after the last Thursday of October. */
+function ruleAfter(changes: readonly Change[], days: number): string | null {
+  const locals = changes.map(({ time, before }) => new Date(time + before * MINUTE - days * 24 * HOUR));
   const same = <T>(of: (local: Date) => T): T | null => (locals.every((local) => of(local) === of(locals[0]!)) ? of(locals[0]!) : null);
   const isLast = (local: Date) => local.getUTCDate() + 7 > new Date(Date.UTC(local.getUTCFullYear(), local.getUTCMonth() + 1, 0)).getUTCDate();
   const week = same(isLast) === true ? 5 : same((local) => Math.ceil(local.getUTCDate() / 7));
   const parts = [same((local) => local.getUTCMonth() + 1), week, same((local) => local.getUTCDay())];
   const minutes = same((local) => local.getUTCHours() * 60 + local.getUTCMinutes());
   if (minutes === null || parts.includes(null)) return null;
-  return `M${parts.join(".")}${minutes === 120 ? "" : `/${clock(minutes)}`}`;
+  const after = minutes + days * 24 * 60;
+  return `M${parts.join(".")}${after === 120 ? "" : `/${clock(after)}`}`;
 }
 
 /** The minutes that a zone is ahead of UTC at a time. */
@@ -107,5 +113,5 @@ function clock(minutes: number, between = ":"): string {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const WEEK = 168 * HOUR;
-/** Days of the week come again in so many years in all their orders but for leap years. */
-const YEARS = 8;
+/** Within so many years each date falls on each day of the week, until 2099. */
+const YEARS = 12;

@@ -27,9 +27,9 @@ function Kind({ kind, count, harmed, newest }: Findings) {
   return (
     <li>
       {kind && words.findings.said(kind.fault, kind.thing, count)}
-      {harmed > 0 && newest.length > 0 && (
+      {harmed > 0 && (
         <span class="small soft harmed">
-          {words.findings.harms(harmed, newest.map(({ source, time }, at) => <>{at > 0 && "; "}<bdi>{shown(source)}</bdi>, {within(when(time, now))}</>))}
+          {newest.length === 0 ? words.findings.harmsUnlisted(harmed) : words.findings.harms(harmed, newest.map(({ source, time }, at) => <>{at > 0 && "; "}<bdi>{shown(source)}</bdi>, {within(when(time, now))}</>))}
         </span>
       )}
     </li>
