@@ -46,7 +46,6 @@ test("whatever protects less than before is told, and nothing else", () => {
   const less = (rules: Partial<typeof policy>, terms: Parameters<typeof weakerWords>[2] = {}, before = policy) => weakerWords(before, { ...before, ...rules }, terms);
   expect(weakerWords(null, policy, {})).toEqual(["So far every backup stays until somebody forgets it."]);
   expect(weakerWords(null, policy, { grace: 3_600 })).toEqual([expect.any(String), expect.stringMatching(/for 1 day\. Then: 1 hour/)]);
-  expect(weakerWords(null, { ...policy, spans: [], tags: [], within: null, counts: { ...policy.counts, daily: null, weekly: null, monthly: null } }, {})).toEqual([]);
   // As before, and more than before.
   expect(less({})).toEqual([]);
   expect(less({ within: "3d", floorLast: 9, floorAge: 30 * 86_400, counts: { ...policy.counts, daily: "all", last: 1 } }, { grace: 172_800, hold: { share: 20, least: 0 }, tags: [...policy.tags, ["new"]], zone: "" })).toEqual([]);
@@ -63,6 +62,7 @@ test("whatever protects less than before is told, and nothing else", () => {
   // Without a rule nothing goes: whoever takes the last rule away keeps more, and whoever sets the first one less.
   const none = { ...policy, spans: [], tags: [], within: null, counts: { ...policy.counts, daily: null, weekly: null, monthly: null } };
   expect(less({ within: null, counts: none.counts }, { tags: [] }, { ...policy, spans: [] })).toEqual([]);
+  expect(weakerWords(null, none, {})).toEqual([]);
   expect(less({ counts: { ...none.counts, last: "all" } }, {}, none)).toEqual([]);
   expect(less({}, { tags: [["taxes"]] }, none)).toEqual([expect.stringMatching(/^So far: Every backup\. Then: .*taxes/)]);
   // The first and last of each day stay besides what rules keep: alone they let nothing go.
