@@ -151,7 +151,7 @@ fn a_copy_that_is_stopped_ends_soon_and_the_next_one_goes_on_from_there() {
         let packs = packs.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
         packs.map(|pack| pack.metadata().map_or(0, |found| found.len())).sum::<u64>()
     };
-    let child = start(world.copying(&["--limit-upload", "12M"]));
+    let child = start(world.copying(&["--limit-upload", "24M"]));
     until("a pack is stored", || stored() > 10_000_000);
     let ran = end(child, rustix::process::Signal::TERM).exits(130);
     assert!(ran.err.contains("MiB of this run are kept") && ran.kind() == "interrupted", "{ran}");

@@ -178,5 +178,5 @@ pub(super) const LIST: &str = "list-";
 pub(super) const DONE: &str = "done-";
 pub(super) const LOCK: &str = "lock";
 /// A watcher that has just begun answers once it has looked through all directories.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(2);

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// What is expected of a snapshot: of each path the hash of its content.
-type Expected = BTreeMap<std::path::PathBuf, Option<[u8; 32]>>;
+type Expected = BTreeMap<PathBuf, Option<[u8; 32]>>;
 
 /// The snapshots of a machine that were accepted, in their order.
 type Saved = Vec<(String, Expected)>;
@@ -206,47 +206,55 @@ fn end(cloud: &Cloud) -> Vec<String> {
     problems
 }
 
-/// Restores every snapshot that is listed, on a machine that was never there. Those that are not must have expired.
+/// Restores every accepted snapshot that is listed, on a machine that was never there. Of those that are not listed, at
+/// least as many as do not expire must be newer.
 fn compare(team: &Team, machines: &[Machine], saved: &[Saved]) -> Vec<String> {
     let mut problems = Vec::new();
     let fresh = team.machine("fresh", PASSPHRASE, &team.address(), false);
     if let Err(why) = fresh.run(&["check", "--full"]) {
         problems.push(why);
     }
-    let listed: Value =
-        fresh.run(&["snapshots", "--json"]).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let listed: BTreeSet<&str> = listed.as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()).collect();
+    let listed = match fresh.run(&["snapshots", "--json"]) {
+        Ok(text) => serde_json::from_str::<Value>(&text).unwrap_or_default(),
+        Err(why) => {
+            problems.push(why);
+            return problems;
+        }
+    };
+    let rows: Vec<&Value> = listed.as_array().into_iter().flatten().collect();
     let (mut compared, mut expired) = (0, 0);
     for (number, (machine, saved)) in machines.iter().zip(saved).enumerate() {
+        let name = format!("m{number}");
+        let own = rows.iter().filter(|row| row["client_name"] == name.as_str());
+        let own: BTreeSet<&str> = own.filter_map(|row| row["id"].as_str()).collect();
+        if saved.is_empty() || own.len() < saved.len().min(KEPT) {
+            problems.push(format!("{name}: {} of {} are listed", own.len(), saved.len()));
+        }
         for (at, (id, expected)) in saved.iter().enumerate() {
-            if !listed.contains(id.as_str()) {
-                // Of later ones some may be of a backup that was killed after its manifest was stored.
-                let is_expired = at + KEPT < saved.len() || saved.len() >= KEPT;
+            if !own.contains(id.as_str()) {
+                let older: BTreeSet<&str> = saved[..at].iter().map(|(id, _)| id.as_str()).collect();
                 expired += 1;
-                if !is_expired || at + 1 == saved.len() {
-                    problems.push(format!("m{number}: {id} is gone, {at} of {}", saved.len()));
+                if own.difference(&older).count() < KEPT {
+                    problems.push(format!("{name}: {id} is gone, {at} of {}", saved.len()));
                 }
                 continue;
             }
             let out = fresh.place("out");
             match fresh.run(&["restore", id, "--target", "out"]) {
                 Ok(_) if hashed(restored(&out, &machine.files())) == *expected => compared += 1,
-                Ok(_) => problems.push(format!("m{number}: {id} is not what was saved")),
+                Ok(_) => problems.push(format!("{name}: {id} is not what was saved")),
                 Err(why) => problems.push(why),
             }
-            remove(&out);
+            // It may not be there.
+            let _ = std::fs::remove_dir_all(&out);
         }
     }
-    println!("{} snapshots listed, {compared} restored and compared, {expired} expired", listed.len());
+    println!("{} snapshots listed, {compared} restored and compared, {expired} expired", rows.len());
     problems
 }
 
 fn hashed(contents: Contents) -> Expected {
     contents.into_iter().map(|(path, bytes)| (path, bytes.map(|bytes| Sha256::digest(bytes).into()))).collect()
-}
-
-fn remove(folder: &Path) {
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 const MACHINES: usize = 50;
