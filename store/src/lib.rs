@@ -18,7 +18,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(feature = "remote")]
 pub mod adapt;
 pub mod cache;
 #[cfg(any(feature = "s3", feature = "opendal"))]

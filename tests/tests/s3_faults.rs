@@ -12,10 +12,9 @@ use copal_tests::kit::key;
 use copal_tests::kit::s3::{Fate, Kind, Proxy, Seen, Server, runtime};
 use futures::executor::block_on;
 use futures::future::join_all;
-use futures::{StreamExt, stream};
 use http::Method;
 
-type Patient = Retry<Adapt<S3Store>, RuntimePause>;
+type Patient = Retry<Adapt<Arc<S3Store>>, RuntimePause>;
 
 #[test]
 fn what_passes_is_tried_again_until_it_has_passed() {
@@ -81,8 +80,7 @@ fn a_server_that_falls_silent_is_not_waited_for_for_ever() {
 fn a_server_that_slows_down_is_asked_for_less_at_once() {
     let (server, bucket) = server();
     let proxy = Proxy::start(server.address(), Duration::from_millis(5), every_third(Fate::SlowDown));
-    let store = Arc::new(through(&server, &bucket, &proxy));
-    let adapt = Adapt::new(store.clone(), AtOnce { first: 32, most: 64 }, &store.pause());
+    let adapt = Adapt::new(Arc::new(through(&server, &bucket, &proxy)), AtOnce { first: 32, most: 64 });
     let keys: Vec<Key> = (0..64).map(|number| key(&format!("packs/{number}"))).collect();
     block_on(join_all(keys.iter().map(|key| adapt.stat(key))));
     assert!(adapt.at_once() < 16, "{} at once", adapt.at_once());
@@ -165,28 +163,11 @@ fn an_answer_that_is_dated_wrongly_does_not_move_the_clock() {
     }
 }
 
-/// A check reads records of many clients ahead, and looks at something else between two of them.
-#[test]
-fn a_call_between_two_answers_of_a_stream_does_not_wait_for_the_stream() {
-    let (server, bucket) = server();
-    let proxy = Proxy::slow(server.address(), Duration::from_millis(5));
-    let store = patient(&server, &bucket, &proxy);
-    let calls = async {
-        let mut answers = stream::iter((0..80).map(|_| store.now())).buffered(40);
-        while let Some(answer) = answers.next().await {
-            answer.expect("the clock");
-            store.now().await.expect("the clock");
-        }
-    };
-    runtime().block_on(async { tokio::time::timeout(Duration::from_secs(120), calls).await }).expect("it ends");
-}
-
 #[test]
 fn a_listing_that_goes_on_within_a_folder_takes_few_requests() {
     let (server, bucket) = server();
     let names: Vec<Key> = (0..1_100).map(|number| key(&format!("manifests/a/{number:04}"))).collect();
-    let bare = Arc::new(server.store(&bucket, ""));
-    let bare = Adapt::new(bare.clone(), AtOnce::default(), &bare.pause());
+    let bare = Adapt::new(Arc::new(server.store(&bucket, "")), AtOnce::default());
     block_on(join_all(names.iter().map(|name| bare.create(name, Bytes::new()))));
     let proxy = Proxy::slow(server.address(), Duration::ZERO);
     let store = through(&server, &bucket, &proxy);
@@ -272,7 +253,7 @@ fn through(server: &Server, bucket: &str, proxy: &Proxy) -> S3Store {
 fn patient(server: &Server, bucket: &str, proxy: &Proxy) -> Patient {
     let store = Arc::new(through(server, bucket, proxy));
     let pause = store.pause();
-    Retry::new(Adapt::new(store, AtOnce::default(), &pause), backoff(), pause)
+    Retry::new(Adapt::new(store, AtOnce::default()), backoff(), pause)
 }
 
 fn backoff() -> Backoff {
