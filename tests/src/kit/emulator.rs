@@ -116,11 +116,12 @@ fn launch(cloud: Cloud, place: &TempDir, address: SocketAddr) -> Option<Child> {
             fs::create_dir_all(place.path().join("root")).expect("a directory");
             fs::write(place.path().join("users"), format!("{USER}:{PASSWORD}\n")).expect("a file");
             let here = place.path().display();
-            // Else a file answers for all names below its own, which no repository asks for.
+            // Else each worker keeps files open for a second, and gives out what was deleted and made anew meanwhile; and a
+            // file answers for all names below its own, which no repository asks for.
             let config = format!(
                 "server.document-root = \"{here}/root\"\nserver.port = {port}\nserver.bind = \"127.0.0.1\"\n\
                  server.modules = (\"mod_auth\", \"mod_authn_file\", \"mod_webdav\")\nserver.max-worker = 4\n\
-                 static-file.disable-pathinfo = \"enable\"\n\
+                 server.stat-cache-engine = \"disable\"\nstatic-file.disable-pathinfo = \"enable\"\n\
                  server.upload-dirs = (\"{here}\")\nwebdav.activate = \"enable\"\nauth.backend = \"plain\"\n\
                  auth.backend.plain.userfile = \"{here}/users\"\n\
                  auth.require = (\"/\" => (\"method\" => \"basic\", \"realm\" => \"r\", \"require\" => \"valid-user\"))\n"
