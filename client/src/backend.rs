@@ -311,7 +311,7 @@ fn patient<S: Store + ?Sized + 'static>(
     within: Within,
     pause: RuntimePause,
 ) -> Arc<dyn Store> {
-    let store = Retry::new(Adapt::new(bare, AtOnce::default()), Backoff::default(), pause.clone());
+    let store = Retry::new(Adapt::new(bare, AtOnce::default(), &pause), Backoff::default(), pause.clone());
     limited(Arc::new(store), rates, within, pause)
 }
 

@@ -8,14 +8,19 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::channel::oneshot;
 
-use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use crate::worker::{RuntimePause, Worker};
+use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
 /// Limits concurrent calls: the limit grows by one after as many successes as it is high, and halves after a transient
 /// error.
+///
+/// A call waits for its turn, and runs, on the runtime, whoever polls its future. Callers poll a stream of buffered calls
+/// only when they take the next answer: if its calls held their turns meanwhile, a call in between would wait for ever.
 #[derive(Debug)]
-pub struct Adapt<S> {
-    inner: S,
+pub struct Adapt<S: ?Sized> {
     gate: Arc<Gate>,
+    worker: Worker,
+    inner: Arc<S>,
 }
 
 /// How many calls run at once.
@@ -119,13 +124,14 @@ impl Drop for Permit {
     }
 }
 
-impl<S: Store> Adapt<S> {
-    /// Wraps a store.
-    pub fn new(inner: S, at_once: AtOnce) -> Adapt<S> {
+impl<S: Store + ?Sized + 'static> Adapt<S> {
+    /// Wraps a store; `pause` is of the runtime that calls run on.
+    pub fn new(inner: Arc<S>, at_once: AtOnce, pause: &RuntimePause) -> Adapt<S> {
         let most = f64::from(at_once.most.max(1));
         let limit = f64::from(at_once.first.max(1)).min(most);
         let state = State { limit, running: 0, waiting: VecDeque::new(), cuts: 0 };
-        Adapt { inner, gate: Arc::new(Gate { state: Mutex::new(state), most }) }
+        let gate = Arc::new(Gate { state: Mutex::new(state), most });
+        Adapt { gate, worker: Worker::on(pause.0.clone()), inner }
     }
 
     /// The limit now.
@@ -133,52 +139,74 @@ impl<S: Store> Adapt<S> {
         self.gate.state().limit.floor() as u32
     }
 
-    async fn admitted<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        let permit = self.gate.enter().await;
-        let result = call.await;
-        permit.ended(&result);
-        result
+    async fn admitted<T, F>(
+        &self,
+        of: (Op, &str),
+        call: impl FnOnce(Arc<S>) -> F + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let gate = self.gate.clone();
+        let turn = |inner| async move {
+            let permit = gate.enter().await;
+            let result = call(inner).await;
+            permit.ended(&result);
+            result
+        };
+        self.worker.call(&self.inner, of, turn).await
     }
 }
 
 #[async_trait]
-impl<S: Store> Store for Adapt<S> {
+impl<S: Store + ?Sized + 'static> Store for Adapt<S> {
     crate::pass_on!(inner: is_remote, largest);
 
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        self.admitted(self.inner.create(key, bytes)).await
+        let own = key.clone();
+        self.admitted((Op::Create, key.as_str()), move |inner| async move { inner.create(&own, bytes).await }).await
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.admitted(self.inner.read(key)).await
+        let own = key.clone();
+        self.admitted((Op::Read, key.as_str()), |inner| async move { inner.read(&own).await }).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.admitted(self.inner.read_range(key, range)).await
+        let own = key.clone();
+        self.admitted((Op::ReadRange, key.as_str()), move |inner| async move { inner.read_range(&own, range).await })
+            .await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.admitted(self.inner.stat(key)).await
+        let own = key.clone();
+        self.admitted((Op::Stat, key.as_str()), |inner| async move { inner.stat(&own).await }).await
     }
 
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.admitted(self.inner.list(prefix, after, limit)).await
+        let own = (prefix.to_owned(), after.cloned());
+        let call = move |inner: Arc<S>| async move { inner.list(&own.0, own.1.as_ref(), limit).await };
+        self.admitted((Op::List, prefix), call).await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.admitted(self.inner.delete(key)).await
+        let own = key.clone();
+        self.admitted((Op::Delete, key.as_str()), |inner| async move { inner.delete(&own).await }).await
     }
 
     async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        self.admitted(self.inner.delete_all(keys)).await
+        let own = keys.to_vec();
+        self.admitted((Op::Delete, ""), |inner| async move { inner.delete_all(&own).await }).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.admitted(self.inner.now()).await
+        self.admitted((Op::Now, ""), |inner| async move { inner.now().await }).await
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.admitted(self.inner.map(key)).await
+        let own = key.clone();
+        self.admitted((Op::Read, key.as_str()), |inner| async move { inner.map(&own).await }).await
     }
 }
 
@@ -187,12 +215,15 @@ mod tests {
     use super::*;
     use crate::Op;
     use crate::memory::MemoryStore;
+    use std::sync::LazyLock;
+
     use futures::FutureExt;
     use futures::executor::block_on;
     use futures::future::join_all;
 
     fn gate(first: u32, most: u32) -> Adapt<MemoryStore> {
-        Adapt::new(MemoryStore::new(), AtOnce { first, most })
+        static RUNTIME: LazyLock<Worker> = LazyLock::new(|| Worker::new().expect("a runtime starts"));
+        Adapt::new(Arc::new(MemoryStore::new()), AtOnce { first, most }, &RuntimePause(RUNTIME.handle().clone()))
     }
 
     fn passing() -> Result<(), StoreError> {
@@ -253,5 +284,11 @@ mod tests {
         let store = gate(1, 2);
         let ended = block_on(join_all((0..200).map(|_| store.now())));
         assert!(ended.iter().all(Result::is_ok));
+    }
+
+    #[cfg(feature = "conformance")]
+    #[test]
+    fn it_conforms() {
+        crate::conformance::run(|| gate(2, 5));
     }
 }

@@ -18,6 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "remote")]
 pub mod adapt;
 pub mod cache;
 #[cfg(any(feature = "s3", feature = "opendal"))]

@@ -40,7 +40,7 @@ impl Worker {
     }
 
     /// Runs a store's call on what the store shares with its calls.
-    pub(crate) async fn call<S, T, F>(
+    pub(crate) async fn call<S: ?Sized, T, F>(
         &self,
         shared: &Arc<S>,
         (op, key): (Op, &str),

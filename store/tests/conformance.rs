@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use copal_store::Store;
-use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::conformance;
 use copal_store::fault::{Fate, Fault};
@@ -30,11 +29,6 @@ fn memory_conforms() {
 #[test]
 fn retry_conforms() {
     conformance::run(|| Retry::new(MemoryStore::new(), Backoff::default(), ThreadPause));
-}
-
-#[test]
-fn adapt_conforms() {
-    conformance::run(|| Adapt::new(MemoryStore::new(), AtOnce { first: 2, most: 5 }));
 }
 
 #[test]

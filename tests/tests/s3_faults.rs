@@ -4,17 +4,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use copal_format::receipt::IngestBy;
+use copal_jobs::check::{Depth, check};
+use copal_jobs::compact::compact;
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::prune::{Options, prune};
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::retry::{Backoff, Retry};
 use copal_store::s3::{Credentials, RuntimePause, S3Config, S3Store, Trouble};
 use copal_store::{Created, Key, Store, StoreError};
-use copal_tests::kit::key;
+use copal_tests::kit::lambda::World;
 use copal_tests::kit::s3::{Fate, Kind, Proxy, Seen, Server, runtime};
+use copal_tests::kit::{SeededEntropy, key};
 use futures::executor::block_on;
 use futures::future::join_all;
+use futures::{StreamExt, stream};
 use http::Method;
 
-type Patient = Retry<Adapt<Arc<S3Store>>, RuntimePause>;
+type Patient = Retry<Adapt<S3Store>, RuntimePause>;
 
 #[test]
 fn what_passes_is_tried_again_until_it_has_passed() {
@@ -80,7 +87,8 @@ fn a_server_that_falls_silent_is_not_waited_for_for_ever() {
 fn a_server_that_slows_down_is_asked_for_less_at_once() {
     let (server, bucket) = server();
     let proxy = Proxy::start(server.address(), Duration::from_millis(5), every_third(Fate::SlowDown));
-    let adapt = Adapt::new(Arc::new(through(&server, &bucket, &proxy)), AtOnce { first: 32, most: 64 });
+    let store = Arc::new(through(&server, &bucket, &proxy));
+    let adapt = Adapt::new(store.clone(), AtOnce { first: 32, most: 64 }, &store.pause());
     let keys: Vec<Key> = (0..64).map(|number| key(&format!("packs/{number}"))).collect();
     block_on(join_all(keys.iter().map(|key| adapt.stat(key))));
     assert!(adapt.at_once() < 16, "{} at once", adapt.at_once());
@@ -163,11 +171,54 @@ fn an_answer_that_is_dated_wrongly_does_not_move_the_clock() {
     }
 }
 
+/// Jobs read ahead, and look at something else between two answers of a stream.
+#[test]
+fn a_call_between_two_answers_of_a_stream_does_not_wait_for_the_stream() {
+    let (server, bucket) = server();
+    let proxy = Proxy::slow(server.address(), Duration::from_millis(5));
+    let store = patient(&server, &bucket, &proxy);
+    within_two_minutes(async {
+        let mut answers = stream::iter((0..80).map(|_| store.now())).buffered(40);
+        while let Some(answer) = answers.next().await {
+            answer.expect("the clock");
+            store.now().await.expect("the clock");
+        }
+    });
+}
+
+#[test]
+fn every_job_ends_where_the_store_takes_few_calls_at_a_time() {
+    let world = World::start();
+    for number in 1..=20 {
+        world.upload(&world.register(number), &[number; 1_000]);
+    }
+    let entropy = SeededEntropy::new(7);
+    let few = Adapt::new(world.store.clone(), AtOnce { first: 4, most: 4 }, &world.store.pause());
+    let job = world.repository.job(&few, &entropy);
+    within_two_minutes(async {
+        let receipts = ingest(&job, IngestBy::Service, Scope::All, &|_| false).await.expect("ingest");
+        assert_eq!(receipts.len(), 20);
+        for depth in [Depth::Structure, Depth::Data { part: 1, parts: 1 }] {
+            let report = check(&job, depth).await.expect("check");
+            assert!(report.is_ok(), "{:?}", report.findings);
+        }
+        prune(&job, &Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) }).await.expect("prune");
+        compact(&job).await.expect("compact");
+        assert!(check(&job, Depth::Structure).await.expect("check").is_ok());
+    });
+}
+
+/// Fails where a future would wait for ever.
+fn within_two_minutes(future: impl Future<Output = ()>) {
+    runtime().block_on(async { tokio::time::timeout(Duration::from_secs(120), future).await }).expect("it ends");
+}
+
 #[test]
 fn a_listing_that_goes_on_within_a_folder_takes_few_requests() {
     let (server, bucket) = server();
     let names: Vec<Key> = (0..1_100).map(|number| key(&format!("manifests/a/{number:04}"))).collect();
-    let bare = Adapt::new(Arc::new(server.store(&bucket, "")), AtOnce::default());
+    let bare = Arc::new(server.store(&bucket, ""));
+    let bare = Adapt::new(bare.clone(), AtOnce::default(), &bare.pause());
     block_on(join_all(names.iter().map(|name| bare.create(name, Bytes::new()))));
     let proxy = Proxy::slow(server.address(), Duration::ZERO);
     let store = through(&server, &bucket, &proxy);
@@ -253,7 +304,7 @@ fn through(server: &Server, bucket: &str, proxy: &Proxy) -> S3Store {
 fn patient(server: &Server, bucket: &str, proxy: &Proxy) -> Patient {
     let store = Arc::new(through(server, bucket, proxy));
     let pause = store.pause();
-    Retry::new(Adapt::new(store, AtOnce::default()), backoff(), pause)
+    Retry::new(Adapt::new(store, AtOnce::default(), &pause), backoff(), pause)
 }
 
 fn backoff() -> Backoff {

@@ -11,7 +11,7 @@ use copal_format::manifest::Manifest;
 use copal_format::receipt::{Outcome, Receipt};
 use copal_store::StoreError;
 use futures::future::join;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Kind, Report, numbers};
 use crate::budget::Budget;
@@ -41,17 +41,11 @@ pub(super) async fn check(
     let clients: BTreeSet<ClientId> = known.iter().copied().chain(answered).collect();
     let first = from.map_or(ClientId([0; 16]), |link| link.client);
     let due: Vec<ClientId> = clients.range(first..).copied().collect();
-    // Read in groups, and not as a stream: its calls would hold their places at the store while a chain is checked, and
-    // nobody polls them then.
-    let mut ahead = Vec::new().into_iter();
+    let chains = due.iter().map(|client| Chain::look(job, *client, known.contains(client)));
+    let mut chains = stream::iter(chains).buffered(windows().at_once);
     let mut steps = Steps { budget, left: 8 * windows().at_once };
     for (at, client) in due.iter().enumerate() {
-        if ahead.len() == 0 {
-            let group = due[at..].iter().take(windows().at_once);
-            ahead =
-                objects::join(group.map(|client| Chain::look(job, *client, known.contains(client)))).await?.into_iter();
-        }
-        let Some(chain) = ahead.next() else { break };
+        let Some(chain) = chains.try_next().await? else { break };
         let last = from.filter(|link| link.client == *client).map_or(0, |link| link.number);
         let reached = chain.check(job, last, &mut steps, report).await?;
         let behind = |client, number| Ok(Chains::Behind(Link { client, number, goes_first: false }));
