@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::pipe::Pipe;
@@ -15,7 +15,7 @@ use copal_store::ssh::SshAddress;
 /// The connection to a gateway.
 pub(super) enum Wire {
     Web(Web),
-    Pipe(Pipe),
+    Pipe(Arc<Pipe>),
 }
 
 /// HTTP with TLS.
@@ -34,14 +34,14 @@ impl Wire {
     }
 
     pub(super) fn pipe(address: SshAddress) -> Self {
-        Self::Pipe(Pipe::new(address))
+        Self::Pipe(Pipe::new(address).into())
     }
 
     /// The same connection to a process that takes orders; `None` over HTTP.
     pub(super) fn taking_orders(&self) -> Option<Self> {
         match self {
             Self::Web(_) => None,
-            Self::Pipe(pipe) => Some(Self::Pipe(pipe.taking_orders())),
+            Self::Pipe(pipe) => Some(Self::Pipe(pipe.taking_orders().into())),
         }
     }
 
@@ -64,7 +64,11 @@ impl Wire {
     pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
         match self {
             Self::Web(web) => web.send(question).await,
-            Self::Pipe(pipe) => pipe.send(question).await,
+            // It waits for the connection on the network's threads, and not where nobody may poll it.
+            Self::Pipe(pipe) => {
+                let pipe = pipe.clone();
+                runtime::run(async move { pipe.send(question).await }).await
+            }
         }
     }
 }
