@@ -175,7 +175,7 @@ test("a guard that is lowered lingers, and the page says until when", async () =
 });
 
 test("tags, the watch for suspicious backups, the time to bring back and the zone are set in the page, by keyboard, and read by the command", async () => {
-  // What the tests before have set, and a zone that is another's.
+  // The rules of the tests before, and another zone than the browser's.
   writeFileSync(machine.path("policy.toml"), 'keep-last = 4\nkeep-within-weekly = "6m"\nkeep-tags = [["taxes"]]\nhold-share = "40%"\nhold-from = "30KiB"\ntimezone = "EST5EDT,M3.2.0,M11.1.0"\ngrace = "36h"\n');
   copal("policy", "set", "policy.toml");
   // A device that has saved nothing yet, with data of its own: the policy knows its tags too.
@@ -193,7 +193,7 @@ test("tags, the watch for suspicious backups, the time to bring back and the zon
   await page.keyboard.press("Enter");
   const focused = () => page.evaluate(() => document.activeElement?.textContent || document.activeElement?.id);
   await page.getByRole("button", { name: "Remove “taxes”" }).waitFor();
-  // What stands first is the set there is; a set that is removed gives the focus to the field beside it.
+  // The first thing is the set that is in force. When it is removed, the field beside it gets the focus.
   await page.keyboard.press("Tab");
   expect(await focused()).toBe("Remove “taxes”");
   await page.keyboard.press("Enter");
@@ -211,7 +211,7 @@ test("tags, the watch for suspicious backups, the time to bring back and the zon
   await share.fill("70");
   await page.getByLabel("Time to bring back").fill("2h");
   await page.getByLabel("Days begin at midnight").selectOption({ label: "In Europe/Berlin, where this browser is" });
-  // What is typed last and was not added counts too.
+  // A tag that was typed and not added counts too.
   await page.getByLabel("Tags", { exact: true }).fill("wedding");
   await share.press("Enter");
   const warning = page.locator(".preview-rules .notice", { hasText: "This protects less than today" });

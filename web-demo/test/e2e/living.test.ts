@@ -109,7 +109,7 @@ test("damage that a check has found is an alarm, in the navigation too", async (
   await go("Status");
   await page.getByRole("region", { name: "Alarms" }).getByText("The last check found damage.").waitFor();
   await page.getByText("A part of the stored data is damaged.").waitFor();
-  // What this page does not know is shown as it came.
+  // A finding of a kind that the page does not know is shown in the check's words.
   await page.getByText("attic/1: it moans").waitFor();
   expect(await page.getByText("packs/ab/cd: it is altered").isVisible()).toBe(false);
   await page.getByText("As the check has written it").click();
