@@ -20,7 +20,7 @@ locals {
     COPAL_OBJECT_LOCK       = var.locked_days == null ? "" : "${var.lock_mode}:${var.locked_days}"
   }
   environment_of = {
-    check = { COPAL_CHECK_PARTS = tostring(var.check_parts) }
+    check = { COPAL_CHECK_PARTS = tostring(var.check_parts), COPAL_CHECK_LANES = tostring(var.check_lanes) }
     prune = { COPAL_REPACK_MOST = var.repack_most == null ? "" : tostring(var.repack_most) }
     gateway = {
       COPAL_ORIGIN      = join(",", local.gateway_urls)
@@ -63,7 +63,7 @@ module "function" {
   memory             = var.functions[each.key].memory
   timeout            = var.functions[each.key].timeout
   storage            = contains(["prune", "check"], each.key) ? var.copies_mb : 512
-  concurrency        = var.reserve_concurrency ? var.functions[each.key].concurrency : -1
+  concurrency        = !var.reserve_concurrency ? -1 : max(var.functions[each.key].concurrency, each.key == "check" ? var.check_lanes : 0)
   log_retention_days = var.log_retention_days
   kms_key_arn        = module.key.arn
   dead_letters_arn   = module.dead_letters.arn

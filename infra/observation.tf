@@ -33,6 +33,8 @@ module "observation" {
   message_age_most   = var.alarms.message_age_most
   refused_most       = var.alarms.refused_most
 
+  scrubs = local.scrubs
+
   # A job that is meant to rest is not missed.
   round_days = { for round, days in var.alarms.round_days : round => days if round != "prune" || var.prune_enabled }
 }

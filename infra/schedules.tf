@@ -1,11 +1,14 @@
 locals {
+  # Check is the first lane.
+  scrubs = [for lane in range(1, var.check_lanes) : "scrub-${lane}"]
+
   # Prune is off until somebody has set retention: without a policy nothing expires, but what was forgotten would go.
-  jobs = {
+  jobs = merge({ for job in local.scrubs : job => { function = "check", expression = var.schedules.check, enabled = true } }, {
     reconcile = { function = "ingest", expression = var.schedules.reconcile, enabled = true }
     compact   = { function = "compact", expression = var.schedules.compact, enabled = true }
     check     = { function = "check", expression = var.schedules.check, enabled = true }
     prune     = { function = "prune", expression = var.schedules.prune, enabled = var.prune_enabled }
-  }
+  })
 }
 
 module "schedules" {

@@ -30,7 +30,7 @@ run "what_is_needed_is_enough" {
   }
 
   assert {
-    condition     = !local.jobs.prune.enabled && local.jobs.check.enabled && local.jobs.compact.enabled && local.jobs.reconcile.enabled
+    condition     = !local.jobs.prune.enabled && local.scrubs == [] && local.jobs.check.enabled && local.jobs.compact.enabled && local.jobs.reconcile.enabled
     error_message = "Prune runs before retention is set, or another job does not run."
   }
 
@@ -61,6 +61,7 @@ run "every_feature_is_on" {
     pruners         = ["arn:aws:iam::111122223333:role/operator"]
     pinned          = { ingest = "5" }
     repack_most     = 1000000000
+    check_lanes     = 3
     storage_class   = "STANDARD_IA"
     open_slots      = true
     quota           = 5000000000000
@@ -98,6 +99,11 @@ run "every_feature_is_on" {
   assert {
     condition     = local.environment.COPAL_OBJECT_LOCK == "COMPLIANCE:30"
     error_message = "Packs and manifests are not locked, or otherwise."
+  }
+
+  assert {
+    condition     = local.environment_of.check.COPAL_CHECK_LANES == "3" && alltrue([for job in ["scrub-1", "scrub-2"] : local.jobs[job] == merge(local.jobs.check, { enabled = true })]) && !contains(keys(local.jobs), "scrub-3")
+    error_message = "The lanes of a check are not the runs that there are."
   }
 
   assert {

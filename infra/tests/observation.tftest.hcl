@@ -23,6 +23,7 @@ variables {
   dead_letters       = { dead-letters = "copal-dead-letters", failed-runs = "copal-failed-runs" }
   api                = "a1b2c3d4e5"
   round_days         = { check = 3, scrub = 7, prune = 2 }
+  scrubs             = ["scrub-1"]
   deleted_bytes_most = 1000000000
   message_age_most   = 3600
   refused_most       = 1000
@@ -87,9 +88,10 @@ run "a_round_that_is_not_completed_is_missed_whether_runs_fail_stop_early_or_are
   assert {
     # A day without a run that has left nothing: its least number is above 0, or there is none, as after runs that failed.
     condition = { for name, alarm in aws_cloudwatch_metric_alarm.this : name => [alarm.dimensions.Function, alarm.metric_name, alarm.statistic, alarm.threshold, alarm.evaluation_periods, alarm.treat_missing_data] if startswith(name, "no-") && name != "no-ingest" } == {
-      no-check = ["check", "Unfinished", "Minimum", 0, 3, "breaching"]
-      no-scrub = ["check", "PacksLeft", "Minimum", 0, 7, "breaching"]
-      no-prune = ["prune", "Unfinished", "Minimum", 0, 2, "breaching"]
+      no-check   = ["check", "Unfinished", "Minimum", 0, 3, "breaching"]
+      no-scrub   = ["check", "PacksLeft", "Minimum", 0, 7, "breaching"]
+      no-scrub-1 = ["scrub-1", "PacksLeft", "Minimum", 0, 7, "breaching"]
+      no-prune   = ["prune", "Unfinished", "Minimum", 0, 2, "breaching"]
     }
     error_message = "A round that was not completed is taken for one that was."
   }

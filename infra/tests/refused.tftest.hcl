@@ -173,6 +173,16 @@ run "a_gateway_that_answers_too_late" {
   expect_failures = [var.functions]
 }
 
+run "more_lanes_than_a_check_has" {
+  command = plan
+
+  variables {
+    check_lanes = 101
+  }
+
+  expect_failures = [var.check_lanes]
+}
+
 run "a_schedule_that_is_none" {
   command = plan
 

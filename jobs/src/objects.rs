@@ -90,19 +90,28 @@ pub async fn map_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Resu
 
 /// The hash of the first `length` bytes of an object, read piece by piece; none if it does not exist or is shorter.
 pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<ObjectHash>, StoreError> {
-    let object = key(name);
     let mut hasher = Sha256::new();
-    let mut at = 0;
-    while at < length {
-        let end = length.min(at + PIECE);
-        match store.read_range(&object, at..end).await {
-            Ok(bytes) => hasher.update(&bytes),
-            Err(StoreError::NotFound { .. } | StoreError::OutOfRange { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        at = end;
+    match pass(store, &key(name), length, |piece| hasher.update(piece)).await {
+        Ok(()) => Ok(Some(ObjectHash(hasher.finalize().into()))),
+        Err(StoreError::NotFound { .. } | StoreError::OutOfRange { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(Some(ObjectHash(hasher.finalize().into())))
+}
+
+/// Reads the first `length` bytes of an object in pieces, a few of them ahead, and passes them on in order.
+async fn pass(
+    store: &dyn Store,
+    object: &Key,
+    length: u64,
+    mut take: impl FnMut(&[u8]) + Send,
+) -> Result<(), StoreError> {
+    let starts = (0..length).step_by(PIECE as usize);
+    let reads = starts.map(|start| store.read_range(object, start..length.min(start + PIECE)));
+    let mut pieces = stream::iter(reads).buffered(PIECES);
+    while let Some(piece) = pieces.next().await {
+        take(&piece?);
+    }
+    Ok(())
 }
 
 /// Reads an object of a known length and hash and passes its pieces to `take`, in order, without holding the whole.
@@ -113,26 +122,19 @@ pub(crate) async fn pass_hashed(
     (hash, length): (ObjectHash, u64),
     mut take: impl FnMut(&[u8]) -> Result<(), JobError> + Send,
 ) -> Result<bool, JobError> {
+    let (mut hasher, mut taken) = (Sha256::new(), Ok(()));
     let object = key(name);
-    let starts = (0..length).step_by(PIECE as usize);
-    let calls = starts.map(|start| -> Call<'_, Option<Bytes>> {
-        let (object, end) = (&object, length.min(start + PIECE));
-        Box::pin(async move {
-            match store.read_range(object, start..end).await {
-                Ok(bytes) => Ok(Some(bytes)),
-                Err(StoreError::NotFound { .. }) => Ok(None),
-                Err(error @ StoreError::OutOfRange { .. }) => Err(JobError::damaged(object.as_str(), error)),
-                Err(error) => Err(error.into()),
-            }
-        })
+    let passed = pass(store, &object, length, |piece| {
+        hasher.update(piece);
+        if taken.is_ok() {
+            taken = take(piece);
+        }
     });
-    let calls: Vec<Call<'_, Option<Bytes>>> = calls.collect();
-    let mut pieces = stream::iter(calls).buffered(PIECES);
-    let mut hasher = Sha256::new();
-    while let Some(piece) = pieces.next().await {
-        let Some(piece) = piece? else { return Ok(false) };
-        hasher.update(&piece);
-        take(&piece)?;
+    match passed.await {
+        Ok(()) => taken?,
+        Err(StoreError::NotFound { .. }) => return Ok(false),
+        Err(error @ StoreError::OutOfRange { .. }) => return Err(JobError::damaged(name, error)),
+        Err(error) => return Err(error.into()),
     }
     if ObjectHash(hasher.finalize().into()) == hash {
         return Ok(true);

@@ -1,6 +1,7 @@
-//! Check: checks the structure and reads one share of the packs, those not read for longest.
+//! Check: checks the structure and reads one share of the packs, those not read for longest. Several runs may divide the
+//! packs among themselves.
 
-use copal_jobs::check::{Depth, Kind, Tables};
+use copal_jobs::check::{self, Depth, Kind, Lane, Tables};
 use copal_jobs::view::Parts;
 use copal_jobs::{policy, upkeep, view};
 use serde_json::{Value, json};
@@ -8,13 +9,28 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::services::Run;
 
-/// Runs one check. Findings are noted in the repository, logged and counted; they do not make the run fail.
-pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
+/// The lane whose packs a job reads: the first for `check`, which looks at the structure too, the others for `scrub-1`
+/// and so on. None if it is no job of this function.
+pub fn lane(job: &str, lanes: u32) -> Option<Lane> {
+    let number = if job == "check" { 0 } else { job.strip_prefix("scrub-")?.parse().ok()? };
+    Lane::new(number, lanes).filter(|_| job == "check" || (number > 0 && job == format!("scrub-{number}")))
+}
+
+/// Runs one check, or reads a lane's packs. Findings are noted in the repository, logged and counted; they do not make
+/// the run fail.
+pub async fn run(run: &mut Run<'_>, job: &str) -> Result<Value, Failure> {
     let parts = parts(run).await?;
+    let lane = lane(job, run.environment.check_lanes).unwrap_or(Lane::ONLY);
     // Locks are renewed by reading, so every pack is read from in each round.
     let tables = if run.environment.object_lock.is_some() { Tables::All } else { Tables::Share };
-    let how = (Depth::Data { part: 1, parts }, tables);
-    let done = run.deadline.run(upkeep::check(&run.job, how, &run.deadline.budget())).await??;
+    let budget = run.deadline.budget();
+    let done = run.deadline.run(async {
+        match job {
+            "check" => upkeep::check(&run.job, (Depth::Lane { lane, parts }, tables), &budget).await,
+            _ => check::scrub(&run.job, lane, parts, &budget).await,
+        }
+    });
+    let done = done.await??;
     for finding in &done.findings {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));
@@ -44,4 +60,20 @@ async fn parts(run: &Run<'_>) -> Result<u32, Failure> {
     };
     let policy = run.deadline.run(policy).await?;
     Ok(policy.ok().flatten().map_or(run.environment.check_parts, |(_, policy)| policy.check_parts()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_reads_the_first_lane_and_each_scrub_another() {
+        assert_eq!(lane("check", 1), Some(Lane::ONLY));
+        assert_eq!(lane("check", 3), Lane::new(0, 3));
+        assert_eq!(lane("scrub-2", 3), Lane::new(2, 3));
+        for no_job in ["scrub-0", "scrub-3", "scrub-02", "scrub-+1", "scrub-", "scrub", "prune", ""] {
+            assert_eq!(lane(no_job, 3), None, "{no_job:?}");
+        }
+        assert_eq!(lane("scrub-1", 1), None);
+    }
 }

@@ -63,6 +63,7 @@ impl Function {
         let Invocation { request, payload, deadline } = invocation;
         let started = Instant::now();
         let mut metrics = Metrics::default();
+        let name = self.job(&payload, services).unwrap_or(self.name().to_owned());
         let answer = self.work(services, payload, deadline, &mut metrics).await;
         metrics.ended(answer.is_err(), started.elapsed());
         match &answer {
@@ -72,7 +73,7 @@ impl Function {
         let environment = services.environment;
         let repository = environment.repository();
         let (namespace, now) = (&environment.namespace, SystemTime::now());
-        metrics::write(&metrics::line(&metrics, namespace, self.name(), &repository, &request, now));
+        metrics::write(&metrics::line(&metrics, namespace, &name, &repository, &request, now));
         answer
     }
 
@@ -84,11 +85,11 @@ impl Function {
         deadline: Deadline,
         metrics: &mut Metrics,
     ) -> Result<Value, Failure> {
+        let job = self.job(&payload, services);
         let request = Request::read(payload, services.watched())?;
-        match (&request, self) {
-            (_, Function::Ingest) => {}
-            (Request::Job(job), _) if job == self.name() => {}
-            (Request::Job(job), _) => return Err(BadEvent::Job(job.clone()).into()),
+        match (&request, self, &job) {
+            (_, Function::Ingest, _) | (Request::Job(_), _, Some(_)) => {}
+            (Request::Job(job), ..) => return Err(BadEvent::Job(job.clone()).into()),
             _ => return Err(BadEvent::Form(format!("only a schedule asks for the job {:?}", self.name())).into()),
         }
         // Prune and check read whole indexes; the others read pieces.
@@ -103,8 +104,15 @@ impl Function {
             Function::Ingest => ingest::run(&mut run, request).await,
             Function::Compact => compact::run(&mut run).await,
             Function::Prune => prune::run(&mut run).await,
-            Function::Check => check::run(&mut run).await,
+            Function::Check => check::run(&mut run, &job.unwrap_or_default()).await,
         }
+    }
+
+    /// The job that a payload asks for, if it is one of this function's.
+    fn job(self, payload: &Value, services: &Services<'_>) -> Option<String> {
+        let job = payload["job"].as_str()?;
+        let is_lane = self == Function::Check && check::lane(job, services.environment.check_lanes).is_some();
+        (job == self.name() || is_lane).then(|| job.to_owned())
     }
 }
 

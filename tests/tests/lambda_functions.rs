@@ -184,6 +184,27 @@ fn checks_read_their_share_until_everything_was_read() {
 }
 
 #[test]
+fn a_check_and_the_scrub_beside_it_each_read_packs_of_their_own() {
+    let (world, client) = World::with_client();
+    for number in 0..8 {
+        world.back_up(&client, &files(&[number]));
+    }
+    let packs = world.view().state.packs.len() as f64;
+    let mut environment = environment(world.repository.owner.fingerprint());
+    (environment.check_parts, environment.check_lanes) = (1, 2);
+    let mut read = Vec::new();
+    for job in ["check", "scrub-1"] {
+        let (answer, metrics) =
+            work(&environment, &world.store, Function::Check, json!({ "job": job }), Duration::from_secs(600)).unwrap();
+        assert_eq!((&answer["ok"], &answer["packs_left"]), (&json!(true), &json!(0)));
+        read.extend(metrics.value("PacksRead"));
+    }
+    assert!(read.iter().all(|read| *read > 0.0) && read.iter().sum::<f64>() == packs, "{read:?} of {packs}");
+    // What stands in the newest report is what the check of the structure found.
+    assert_eq!(world.names("reports/check/").len(), 1);
+}
+
+#[test]
 fn damage_is_a_metric_and_no_failure() {
     let (world, client) = World::with_client();
     world.back_up(&client, &files(b"letter"));
@@ -212,6 +233,7 @@ fn a_schedule_that_asks_another_function_is_refused() {
         (Function::Ingest, job(Function::Prune)),
         (Function::Prune, hint(ClientId([1; 16]), 1)),
         (Function::Check, json!({})),
+        (Function::Check, json!({ "job": "scrub-1" })),
     ] {
         assert_eq!(invoke(&world, function, payload).unwrap_err().name(), "BadEvent");
     }

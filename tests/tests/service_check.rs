@@ -1,5 +1,6 @@
 //! Check: finds what is damaged, says whom it harms, and lets clients heal it.
 
+mod lanes;
 mod manifests;
 mod notes;
 mod records;
@@ -17,13 +18,17 @@ use copal_format::pack::{self, PackKind};
 use copal_format::policy::Floor;
 use copal_format::receipt::Outcome;
 use copal_format::state::{RunKind, SegmentRecord};
-use copal_jobs::check::{self, Depth, Finding, Kind};
+use copal_jobs::budget::Budget;
+use copal_jobs::check::{self, Depth, Finding, Kind, Lane};
 use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::objects;
 use copal_jobs::view::{self, Parts};
+use copal_store::Store;
+use copal_store::memory::MemoryStore;
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, DAY, Tree, World, guarded, noise};
+use copal_tests::kit::{Client, DAY, Slow, Tree, World, guarded, noise};
 
 fn files(seed: u64, count: usize) -> Tree {
     noise(seed, count, 2_000)
@@ -313,6 +318,37 @@ fn damaged_packs_do_not_keep_sound_ones_from_being_read() {
         assert!(!world.check_to(Depth::Data { part: 1, parts: packs }).is_ok());
     }
     assert!(world.view().state.packs.values().all(|pack| pack.is_damaged || pack.read > first));
+}
+
+#[test]
+fn the_data_of_many_small_packs_is_read_at_the_same_time() {
+    let world = World::new();
+    for number in 1..=50 {
+        let client = world.register(number, Role::Full);
+        world.back_up(&client, &noise(number.into(), 1, 100));
+    }
+    let packs = world.view().state.packs.len() as u64;
+    assert!(packs >= 100);
+    let slow = Slow::new(&world.store);
+    let report = slow.run(check::scrub(&world.job_of(&slow), Lane::ONLY, 1, &Budget::unlimited())).unwrap();
+    assert_eq!((report.packs_read, report.is_ok()), (packs, true));
+    // One after another, these reads alone take 3 s.
+    assert!(slow.now() < Duration::from_secs(2), "{:?} {:?}", slow.now(), slow.calls());
+}
+
+#[test]
+fn the_pieces_of_a_large_object_are_read_ahead() {
+    let store = MemoryStore::default();
+    let pieces = |count: usize| {
+        let bytes = vec![7; count * (8 << 20)];
+        let (hash, name) = (ObjectHash::of(&bytes), format!("packs/{count}"));
+        block_on(store.create(&key(&name), bytes.into())).unwrap();
+        let slow = Slow::new(&store);
+        assert_eq!(slow.run(objects::hash(&slow, &name, (count * (8 << 20)) as u64)).unwrap(), Some(hash));
+        slow.now()
+    };
+    let one = pieces(1);
+    assert!(pieces(4) < one * 2, "{one:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 use copal_format::id::{PackId, SnapshotId};
 use copal_format::state::PackRecord;
 use copal_format::time::Time;
-use copal_jobs::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
+use copal_jobs::check::{self, Depth, Harm, Lane, Needed, Order, Share, due, inspect};
 use copal_jobs::error::JobError;
 use copal_jobs::view::{self, View};
 use copal_jobs::witness::Witnessed;
@@ -242,7 +242,7 @@ fn due_packs<'a>(
     match read {
         ReadData::Share { parts } => {
             let order = turn.map_or(Order::Longest, Order::Behind);
-            due(there, Share { part: 1, parts, order }, now)
+            due(there, Share { part: 1, parts, order, lane: Lane::ONLY }, now)
         }
         _ => {
             let all: Vec<_> = there.map(|(id, record)| (*id, record)).collect();

@@ -20,7 +20,7 @@ locals {
     ingesting  = { function = "ingest", metric = "Failures", periods = 2, do = "Ingest fails two hours in a row: the log line with failed says why. StateLost and Owner need a person." }
     }, {
     # Silence is not health, and a run that fails or is cut off is not a round: a day counts if its least number is 0.
-    for round, days in var.round_days : "no-${round}" => merge(local.day, {
+    for round, days in local.round_days : "no-${round}" => merge(local.day, {
       function = local.rounds[round].function, metric = local.rounds[round].metric, statistic = "Minimum", periods = days, missing = "breaching"
       do       = "The last completed ${round} is more than ${days} days old: ${local.rounds[round].because} Look at the schedule, the queue of failed runs and the function's log."
     })
@@ -31,13 +31,16 @@ locals {
     })
   })
 
+  # Each lane of the packs is a round of its own.
+  round_days = merge(var.round_days, { for job in var.scrubs : job => var.round_days.scrub if contains(keys(var.round_days), "scrub") })
+
   # What says of a run that it has left something, and why there may be no other run.
-  rounds = {
+  rounds = merge({ for job in var.scrubs : job => { function = job, metric = "PacksLeft", because = "no ${job} has read its whole share of its packs. More time, more lanes (check_lanes), more shares (check-share), or a schedule that runs more often." } }, {
     check   = { function = "check", metric = "Unfinished", because = "checks are not scheduled, do not start, fail, or stop before they have looked at all that is due. More time, or a schedule that runs more often." }
     scrub   = { function = "check", metric = "PacksLeft", because = "no check has read its whole share of the packs. More time, more shares (check-share), or a schedule that runs more often." }
     compact = { function = "compact", metric = "Unfinished", because = "compact is not scheduled, does not start, fails, or stops before its end. More time, or a schedule that runs more often." }
     prune   = { function = "prune", metric = "Unfinished", because = "prune is not scheduled, does not start, fails, or stops before its end, and nothing is freed. More time, or a machine in the region that runs it." }
-  }
+  })
 
   of_jobs = {
     for name, alarm in local.jobs : name => merge(local.usual, alarm, {

@@ -15,6 +15,12 @@ variable "round_days" {
   type        = map(number)
 }
 
+variable "scrubs" {
+  description = "The jobs that read packs beside check, each its own."
+  type        = list(string)
+  default     = []
+}
+
 variable "deleted_bytes_most" {
   description = "Bytes that prune may delete within a day without an alarm."
   type        = number

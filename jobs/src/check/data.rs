@@ -44,8 +44,32 @@ pub struct Share {
     pub part: u32,
     /// out of how many,
     pub parts: u32,
-    /// and in which order.
+    /// in which order,
     pub order: Order,
+    /// and which packs are shared.
+    pub lane: Lane,
+}
+
+/// The packs of one of several checks that run at the same time and divide all packs among themselves by their ids.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    number: u32,
+    of: u32,
+}
+
+impl Lane {
+    /// The only lane: all packs.
+    pub const ONLY: Lane = Lane { number: 0, of: 1 };
+
+    /// Lane `number` of `of`, counted from 0; none if there are not so many.
+    pub fn new(number: u32, of: u32) -> Option<Self> {
+        (number < of).then_some(Self { number, of })
+    }
+
+    fn has(self, pack: &PackId) -> bool {
+        let [a, b, c, d, ..] = pack.0;
+        u32::from_be_bytes([a, b, c, d]) % self.of == self.number
+    }
 }
 
 /// Which packs are read first.
@@ -69,39 +93,55 @@ pub(super) async fn check(
 ) -> Result<(), JobError> {
     let there = view.state.packs.iter().filter(|(id, _)| !harm.is_told(id));
     let (due, share) = due(there, share, job.now_to_note().await?);
-    for (number, (id, record)) in due.into_iter().enumerate() {
-        if number > 0 && budget.is_over() {
-            report.packs_left = share.saturating_sub(number) as u64;
+    let mut at = 0;
+    while at < due.len() {
+        if at > 0 && budget.is_over() {
+            report.packs_left = share.saturating_sub(at) as u64;
             break;
         }
-        let found = read(job, id, record).await?;
-        if number < share {
-            report.last_read = Some(id);
-        }
-        if !matches!(found, Err(Trouble::Missing | Trouble::Forbidden(_))) {
-            report.packs_read += 1;
-            report.bytes_read += record.length;
-        }
-        match found {
-            Ok(()) => harm.add_whole(id, record, job.now_to_note().await?),
-            Err(trouble) => {
-                let (kind, why) = trouble.note(harm, id, record);
-                report.add_pack(kind, layout::pack(record.place, id), id, why);
+        // The first pack is read alone, so that the budget decides about all others.
+        let few = &due[at..][..if at > 0 { together(&due[at..]) } else { 1 }];
+        let now = job.now_to_note().await?;
+        let calls = few.iter().map(|(id, record)| read(job, *id, record));
+        for ((id, record), found) in few.iter().zip(objects::join(calls).await?) {
+            if at < share {
+                report.last_read = Some(*id);
+            }
+            at += 1;
+            if !matches!(found, Err(Trouble::Missing | Trouble::Forbidden(_))) {
+                report.packs_read += 1;
+                report.bytes_read += record.length;
+            }
+            match found {
+                Ok(()) => harm.add_whole(*id, record, now),
+                Err(trouble) => {
+                    let (kind, why) = trouble.note(harm, *id, record);
+                    report.add_pack(kind, layout::pack(record.place, *id), *id, why);
+                }
             }
         }
     }
     Ok(())
 }
 
+/// How many packs are read at the same time: small ones together, a large one alone.
+fn together(due: &[(PackId, &PackRecord)]) -> usize {
+    let ends = due.iter().scan(0u64, |end, (_, record)| {
+        *end = end.saturating_add(record.length);
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= TOGETHER).count().max(1)
+}
+
 /// The packs to read, and how many belong to the share. Damaged packs come behind the share and have their own, with
 /// other packs each day. They are never noted as read, so they would always come first and displace sound ones.
 pub fn due<'a>(
     packs: impl Iterator<Item = (&'a PackId, &'a PackRecord)>,
-    Share { part, parts, order }: Share,
+    Share { part, parts, order, lane }: Share,
     now: Time,
 ) -> (Vec<(PackId, &'a PackRecord)>, usize) {
     let share_of = |packs: usize| (packs as u64 * u64::from(part)).div_ceil(u64::from(parts.max(1))) as usize;
-    let packs = packs.map(|(id, record)| (*id, record));
+    let packs = packs.filter(|(id, _)| lane.has(id)).map(|(id, record)| (*id, record));
     let (mut harmed, mut packs): (Vec<_>, Vec<_>) = packs.partition(|(_, record)| record.is_damaged);
     match order {
         Order::Longest => packs.sort_by_key(|(id, record)| (record.read, *id)),
@@ -132,12 +172,14 @@ async fn read(job: &JobContext<'_>, id: PackId, record: &PackRecord) -> Result<R
     })
 }
 
+/// Bytes of packs that are read at the same time.
+const TOGETHER: u64 = 32 << 20;
 /// The golden ratio, as a fraction of 2^64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Nanoseconds per day.
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// Only the pack records.
-const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::new()) };
+pub(super) const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::new()) };
 
 #[cfg(test)]
 mod tests {
@@ -155,14 +197,31 @@ mod tests {
         let records = [pack(PackRecord::FORGED, true), pack(Time(5), false), pack(Time(3), false), pack(Time(0), true)];
         let ids: Vec<PackId> = (0..4).map(|at| PackId([at; 32])).collect();
         let of = |order, day: u64| {
-            let (due, share) =
-                due(ids.iter().zip(&records), Share { part: 1, parts: 2, order }, Time((day * DAY) as i64));
+            let share = Share { part: 1, parts: 2, order, lane: Lane::ONLY };
+            let (due, share) = due(ids.iter().zip(&records), share, Time((day * DAY) as i64));
             (due.iter().map(|(id, _)| id.0[0]).collect::<Vec<_>>(), share)
         };
         assert_eq!(of(Order::Longest, 0), (vec![2, 0], 1));
         assert_eq!(of(Order::Longest, 1), (vec![2, 3], 1), "another damaged one each day");
         assert_eq!(of(Order::Behind(Some(ids[1])), 0), (vec![2, 0], 1));
         assert_eq!(of(Order::Behind(Some(ids[2])), 0), (vec![1, 0], 1), "round and round");
+    }
+
+    #[test]
+    fn every_pack_belongs_to_one_lane_and_damaged_ones_too() {
+        let packs: Vec<(PackId, PackRecord)> = (0..100u8)
+            .map(|at| (PackId(copal_format::id::ObjectHash::of(&[at]).0), pack(Time(0), at % 10 == 0)))
+            .collect();
+        let of = |lane| {
+            let share = Share { part: 1, parts: 1, order: Order::Longest, lane };
+            due(packs.iter().map(|(id, of)| (id, of)), share, Time(0)).0.into_iter().map(|(id, _)| id)
+        };
+        let lanes: Vec<BTreeSet<PackId>> =
+            (0..3).filter_map(|at| Lane::new(at, 3)).map(|at| of(at).collect()).collect();
+        assert!(lanes.iter().all(|lane| lane.len() > 20), "{lanes:?}");
+        assert_eq!(lanes.iter().map(BTreeSet::len).sum::<usize>(), packs.len());
+        assert_eq!(lanes.into_iter().flatten().collect::<BTreeSet<_>>(), of(Lane::ONLY).collect());
+        assert_eq!((Lane::new(3, 3), Lane::new(0, 0)), (None, None));
     }
 
     #[test]
@@ -176,7 +235,7 @@ mod tests {
             for (days, part) in steps.into_iter().filter(|(days, _)| checks * days < 80_000) {
                 let mut read = BTreeSet::new();
                 for check in 0..checks {
-                    let share = Share { part, parts: 60, order: Order::Longest };
+                    let share = Share { part, parts: 60, order: Order::Longest, lane: Lane::ONLY };
                     let now = Time((20_000 + check * days) * DAY as i64);
                     read.extend(due(packs.iter().map(|(id, of)| (id, of)), share, now).0.into_iter().map(|(id, _)| id));
                 }

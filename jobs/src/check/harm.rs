@@ -107,6 +107,8 @@ pub async fn note(job: &JobContext<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let mut view = view::read_parts(job.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();
+        // Marks stay as they are in domains that were not examined, unless what is known of one of their packs changes.
+        let mut domains = harm.seen.clone();
         let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Mistake::UnseenAcquitted);
         for (id, record) in &view.state.packs {
             let stays_damaged = record.is_damaged && !harm.has_found_whole(id, record);
@@ -120,13 +122,13 @@ pub async fn note(job: &JobContext<'_>, harm: &Harm) -> Result<(), JobError> {
             } else if let Some(time) = harm.whole.get(id).filter(|_| !changed.is_damaged) {
                 changed.read = *time;
             }
+            if (changed.is_missing, changed.is_damaged) != (record.is_missing, record.is_damaged) {
+                domains.insert(record.domain);
+            }
             if changed != *record {
                 proposal.delta.packs.insert(*id, Some(changed));
             }
         }
-        // Marks stay as they are in domains that were not examined.
-        let touched = proposal.delta.packs.values().flatten().map(|record| record.domain);
-        let domains: BTreeSet<DomainId> = touched.chain(harm.seen.iter().copied()).collect();
         match want(job, &mut view, domains, &mut proposal).await {
             // An index fits its root only while that is the newest.
             Err(JobError::StateLost { .. }) if view::is_superseded(job.store, &view).await? => continue,
@@ -185,4 +187,4 @@ async fn want(
 }
 
 /// How often noting is begun again after another writer won.
-const ATTEMPTS: u32 = 16;
+const ATTEMPTS: u32 = 64;

@@ -9,18 +9,18 @@ mod lost;
 mod manifests;
 mod needed;
 mod records;
+mod report;
 mod structure;
 
 use std::collections::BTreeSet;
 
-pub use data::{Order, Share, due};
+pub use data::{Lane, Order, Share, due};
 pub use harm::{Harm, note};
 pub use needed::Needed;
+pub use report::{Finding, Kind, Report};
 
-use copal_format::id::{ObjectHash, PackId, SnapshotId};
+use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout;
-use copal_store::StoreError;
-use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::context::JobContext;
@@ -42,6 +42,13 @@ pub enum Depth {
         /// Out of how many.
         parts: u32,
     },
+    /// The structure, and the bytes of one of `parts` shares of the packs of a lane; [`scrub`] reads those of the others.
+    Lane {
+        /// Which packs are shared.
+        lane: Lane,
+        /// Out of how many shares one is read.
+        parts: u32,
+    },
     /// The structure, and the bytes of one of `parts` shares of the packs in the order of their names, behind `last`.
     /// For callers that cannot note in the state which packs were read.
     Behind {
@@ -59,133 +66,6 @@ pub enum Tables {
     All,
     /// Those of the packs whose bytes are due.
     Share,
-}
-
-/// What is wrong with something.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The object does not exist.
-    Missing,
-    /// The object exists and is not what it should be.
-    Damaged,
-    /// Something present refers to an id that is not there.
-    Dangling,
-    /// The object is damaged, and nothing current needs it.
-    Stale,
-    /// A pack that was found harmed before and that no kept snapshot needs any more: its content has other copies, or
-    /// went with its snapshots. No damage; a prune forgets it after the grace period.
-    Replaced,
-}
-
-impl Kind {
-    /// The kind's name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Missing => "missing",
-            Kind::Damaged => "damaged",
-            Kind::Dangling => "dangling",
-            Kind::Stale => "stale",
-            Kind::Replaced => "replaced",
-        }
-    }
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The kind of harm.
-    pub kind: Kind,
-    /// The object or id in question.
-    pub object: String,
-    /// The reason, in words.
-    pub why: String,
-    /// The kept or guarded snapshots that it harms.
-    #[serde(with = "snapshots")]
-    pub snapshots: Vec<SnapshotId>,
-    /// The pack in question, if it is one.
-    #[serde(skip)]
-    pub pack: Option<PackId>,
-}
-
-/// What a check found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Report {
-    /// Everything that is wrong.
-    pub findings: Vec<Finding>,
-    /// Packs whose bytes were read.
-    pub packs_read: u64,
-    /// The bytes of those packs.
-    pub bytes_read: u64,
-    /// The last pack read that belongs to the share.
-    #[serde(skip)]
-    pub last_read: Option<PackId>,
-    /// The root that was checked.
-    pub root: u64,
-    /// Packs that were due and not read because the budget was over. The next check begins with them.
-    pub packs_left: u64,
-    /// Domains whose structure was not examined because the budget was over. The next check begins with them.
-    pub domains_left: u64,
-    /// Clients whose manifests were not all read because the budget was over. The next check continues with them.
-    pub clients_left: u64,
-    /// Whether findings may harm further snapshots that they do not list: there are too many, or the budget was over.
-    pub has_unnamed: bool,
-}
-
-impl Report {
-    /// Whether the budget was over before everything due was done.
-    pub fn is_unfinished(&self) -> bool {
-        self.packs_left + self.domains_left + self.clients_left > 0
-    }
-
-    /// Whether nothing is wrong. A replaced pack does not count as wrong.
-    pub fn is_ok(&self) -> bool {
-        self.wrong() == 0
-    }
-
-    /// How many things are wrong.
-    pub fn wrong(&self) -> u64 {
-        self.findings.iter().filter(|finding| finding.kind != Kind::Replaced).count() as u64
-    }
-
-    fn add(&mut self, kind: Kind, object: impl Into<String>, why: impl core::fmt::Display) {
-        let finding = Finding { kind, object: object.into(), why: why.to_string(), snapshots: Vec::new(), pack: None };
-        self.findings.push(finding);
-    }
-
-    /// Like [`Self::add`], unless there is such a finding about the object already.
-    fn add_once(&mut self, kind: Kind, object: String, why: impl core::fmt::Display) {
-        if !self.findings.iter().any(|finding| finding.kind == kind && finding.object == object) {
-            self.add(kind, object, why);
-        }
-    }
-
-    /// Reports the object that an error blames. Fails with the error itself if it blames none.
-    fn blame(&mut self, error: impl Into<JobError>) -> Result<(), JobError> {
-        let (object, why) = error.into().blame()?;
-        self.add(Kind::Damaged, object, why);
-        Ok(())
-    }
-
-    /// Like [`Self::blame`], unless there is such a finding about the object already.
-    fn blame_once(&mut self, error: impl Into<JobError>) -> Result<(), JobError> {
-        let (object, why) = error.into().blame()?;
-        self.add_once(Kind::Damaged, object, why);
-        Ok(())
-    }
-
-    /// Returns what was read. Reports an object that the store has and does not give.
-    fn given<T>(&mut self, read: Result<Option<T>, StoreError>) -> Result<Option<T>, JobError> {
-        read.or_else(|error| self.blame(error).map(|()| None))
-    }
-
-    fn add_pack(&mut self, kind: Kind, object: String, pack: PackId, why: impl core::fmt::Display) {
-        self.add(kind, object, why);
-        if let Some(finding) = self.findings.last_mut() {
-            finding.pack = Some(pack);
-        }
-    }
 }
 
 /// Checks the newest root and everything beside it. Notes in the state which packs were lost, healed or read.
@@ -209,6 +89,23 @@ pub async fn check_until(job: &JobContext<'_>, how: (Depth, Tables), budget: &Bu
         progress::note(job, JOB, &inspected.next).await?;
     }
     Ok(inspected.report)
+}
+
+/// Reads the bytes of one of `parts` shares of the packs of a lane, until the budget is over, and nothing else. For
+/// repositories that are too large for the checks that also look at the structure. Notes in the state what it learned.
+pub async fn scrub(job: &JobContext<'_>, lane: Lane, parts: u32, budget: &Budget) -> Result<Report, JobError> {
+    let witnessed = Witnessed::new(job.store);
+    let reading = &JobContext { store: &witnessed, ..*job };
+    let view = view::read_parts(reading.store, &data::PACKS).await?;
+    let (mut report, mut harm) = (Report { root: view.number(), ..Report::default() }, Harm::default());
+    let share = Share { part: 1, parts, order: Order::Longest, lane };
+    data::check(reading, &view, share, budget, &mut report, &mut harm).await?;
+    witnessed.verdict().await?;
+    without_room(note(job, &harm).await)?;
+    // A pack that a prune has deleted meanwhile is missed by nobody.
+    let newest = view::read_parts(job.store, &data::PACKS).await?;
+    report.findings.retain(|finding| finding.pack.is_some_and(|pack| newest.state.packs.contains_key(&pack)));
+    Ok(report)
 }
 
 /// Reads packs that a client reports as harmed or whole again, and notes the result. Returns how many are not whole.
@@ -319,6 +216,8 @@ async fn inspect_from(
 /// The packs of a share.
 async fn of_share(job: &JobContext<'_>, view: &View, share: Option<Share>) -> Result<BTreeSet<PackId>, JobError> {
     let Some(share) = share else { return Ok(BTreeSet::new()) };
+    // Only this check compares tables with the index, whoever reads the packs.
+    let share = Share { lane: Lane::ONLY, ..share };
     let (due, share) = data::due(view.state.packs.iter(), share, job.now_to_note().await?);
     Ok(due.into_iter().take(share).map(|(id, _)| id).collect())
 }
@@ -347,8 +246,9 @@ async fn inspect_state(
     let mut harm = Harm::default();
     let share = match depth {
         Depth::Structure => None,
-        Depth::Data { part, parts } => Some(Share { part, parts, order: Order::Longest }),
-        Depth::Behind { last, parts } => Some(Share { part: 1, parts, order: Order::Behind(last) }),
+        Depth::Data { part, parts } => Some(Share { part, parts, order: Order::Longest, lane: Lane::ONLY }),
+        Depth::Lane { lane, parts } => Some(Share { part: 1, parts, order: Order::Longest, lane }),
+        Depth::Behind { last, parts } => Some(Share { part: 1, parts, order: Order::Behind(last), lane: Lane::ONLY }),
     };
     if let Some(share) = share.filter(|_| progress.owes_rest) {
         data::check(job, &view, share, budget, report, &mut harm).await?;
@@ -377,21 +277,6 @@ async fn numbers(job: &JobContext<'_>, prefix: &str) -> Result<BTreeSet<u64>, Jo
 
 fn hash_in(name: &str) -> Option<ObjectHash> {
     ObjectHash::from_hex(name.rsplit('/').next()?).ok()
-}
-
-mod snapshots {
-    use copal_format::id::SnapshotId;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(ids: &[SnapshotId], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(ids.iter().map(ToString::to_string))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SnapshotId>, D::Error> {
-        let ids = Vec::<String>::deserialize(from)?;
-        ids.iter().map(|id| SnapshotId::from_hex(id)).collect::<Result<_, _>>().map_err(D::Error::custom)
-    }
 }
 
 /// The job's name in its notes.

@@ -10,7 +10,7 @@ use copal_format::id::{ClientId, PackId, SnapshotId};
 use copal_format::policy::SignedPolicy;
 use copal_format::repository::IngestBy;
 use copal_jobs::budget::Budget;
-use copal_jobs::check::{self, Depth, Finding};
+use copal_jobs::check::{self, Depth, Finding, Lane};
 use copal_jobs::compact;
 use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
@@ -225,22 +225,30 @@ impl Scene<'_> {
             };
             let depth = if self.random.chance(500) { Depth::Structure } else { Depth::Data { part: 1, parts } };
             let budget = self.budget();
-            match check::check_until(&self.job, (depth, check::Tables::Share), &budget).await {
-                Ok(report) => {
-                    // Whoever wrote a root may have died before it wrote the answers.
-                    let is_owed =
-                        |of: &Finding| of.object.starts_with("receipts/") && of.why.contains("the next ingest");
-                    let found: Vec<_> = report
-                        .findings
-                        .iter()
-                        .filter(|of| !self.memory.is_known(self.watch, of) && !is_owed(of))
-                        .collect();
-                    if !may_find && !found.is_empty() {
-                        self.watch.broken(format!("a check finds damage where there is none: {found:?}"));
-                    }
-                }
-                Err(error) => self.allow("a check", &error),
+            let checked = check::check_until(&self.job, (depth, check::Tables::Share), &budget).await;
+            self.judge("a check", checked, may_find);
+            // Others read packs beside it.
+            let lanes = 2 + self.random.below(2) as u32;
+            if let Some(lane) = Lane::new(self.random.below(4) as u32, lanes) {
+                let budget = self.budget();
+                let scrubbed = check::scrub(&self.job, lane, parts, &budget).await;
+                self.judge("a scrub", scrubbed, may_find);
             }
+        }
+    }
+
+    fn judge(&mut self, what: &str, checked: Result<check::Report, JobError>, may_find: bool) {
+        match checked {
+            Ok(report) => {
+                // Whoever wrote a root may have died before it wrote the answers.
+                let is_owed = |of: &Finding| of.object.starts_with("receipts/") && of.why.contains("the next ingest");
+                let is_news = |of: &&Finding| !self.memory.is_known(self.watch, of) && !is_owed(of);
+                let found: Vec<_> = report.findings.iter().filter(is_news).collect();
+                if !may_find && !found.is_empty() {
+                    self.watch.broken(format!("{what} finds damage where there is none: {found:?}"));
+                }
+            }
+            Err(error) => self.allow(what, &error),
         }
     }
 
