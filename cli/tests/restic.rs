@@ -207,6 +207,18 @@ fn a_damaged_pack_costs_the_files_in_it_and_a_later_import_brings_them() {
 }
 
 #[test]
+fn a_pack_that_cannot_be_read_costs_the_files_in_it() {
+    let machine = saved();
+    let pack = files(&machine, "data").remove(0);
+    fs::remove_file(&pack).unwrap();
+    mknodat(CWD, &pack, FileType::Fifo, Mode::from_bits_truncate(0o600), 0).unwrap();
+    let ran = imports(&machine, &[]).exits(4);
+    assert!(ran.err.contains("dir/below/large") && ran.err.contains("something else is in its place"), "{ran}");
+    assert_eq!(rows_made(&ran), 2);
+    assert!(machine.ok(&["ls", "-R", "latest:/", "--host", "old-host"]).contains("source/new\n"));
+}
+
+#[test]
 fn a_snapshot_under_the_name_of_another_is_none() {
     let machine = saved();
     let mut snapshots = files(&machine, "snapshots");

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::backup::{Entries, Originals};
-use crate::reader::{ReadError, TreeError};
+use crate::reader::{CopyError, ReadError, TreeError};
 use crate::wait::wait;
 use index::{Blob, BlobId, Index};
 use key::{Closed, KeyFile, MasterKey};
@@ -103,7 +103,10 @@ impl Restic {
         }
         let key = unlock(store.as_ref(), password)?;
         let damaged = |why: String| ResticError::Damaged { object: "config".into(), why };
-        let text = opened(store.as_ref(), &key, "config")?.map_err(damaged)?;
+        let text = opened(store.as_ref(), &key, "config").map_err(|error| match error {
+            CopyError::Damaged(why) => damaged(why),
+            CopyError::Store(error) => error.into(),
+        })?;
         let config: Config = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         if !(1..=2).contains(&config.version) {
             return Err(ResticError::Version(config.version));
@@ -111,10 +114,11 @@ impl Restic {
         let (mut index, mut problems) = (Index::default(), Vec::new());
         for listed in wait(list_all(store.as_ref(), "index/"))? {
             let object = listed.key.as_str();
-            match opened(store.as_ref(), &key, object)? {
+            match opened(store.as_ref(), &key, object) {
                 Ok(text) if index.add(&text) => {}
                 Ok(_) => problems.push((object.to_owned(), "it is no index, or one of too many blobs".into())),
-                Err(why) => problems.push((object.to_owned(), why)),
+                Err(CopyError::Damaged(why)) => problems.push((object.to_owned(), why)),
+                Err(CopyError::Store(error)) => return Err(error.into()),
             }
         }
         index.finish();
@@ -126,10 +130,11 @@ impl Restic {
         let mut snapshots = Vec::new();
         for listed in wait(list_all(self.store.as_ref(), "snapshots/"))? {
             let object = listed.key.as_str();
-            let read = opened(self.store.as_ref(), &self.key, object)?.and_then(|text| self.snapshot(object, &text));
-            match read {
+            let text = opened(self.store.as_ref(), &self.key, object);
+            match text.and_then(|text| self.snapshot(object, &text).map_err(CopyError::Damaged)) {
                 Ok(snapshot) => snapshots.push(snapshot),
-                Err(why) => self.problems.push((object.to_owned(), why)),
+                Err(CopyError::Damaged(why)) => self.problems.push((object.to_owned(), why)),
+                Err(CopyError::Store(error)) => return Err(error.into()),
             }
         }
         snapshots.sort_by(|a, b| (a.time, &a.id).cmp(&(b.time, &b.id)));
@@ -177,36 +182,31 @@ impl Restic {
     fn blob(&self, id: &ChunkId, most: u32) -> Result<Vec<u8>, ReadError> {
         let mut last = ReadError::Absent { id: *id };
         for blob in self.index.places(*id) {
-            match self.blob_at(id, blob, most)? {
+            match self.blob_at(id, blob, most) {
                 Ok(bytes) => return Ok(bytes),
-                Err(why) => last = ReadError::Damaged { id: *id, object: self.index.pack(blob), why: why.into() },
+                Err(CopyError::Damaged(why)) => {
+                    last = ReadError::Damaged { id: *id, object: self.index.pack(blob), why };
+                }
+                Err(CopyError::Store(error)) => return Err(error.into()),
             }
         }
         Err(last)
     }
 
-    fn blob_at(&self, id: &ChunkId, blob: &Blob, most: u32) -> Result<Result<Vec<u8>, &'static str>, StoreError> {
+    fn blob_at(&self, id: &ChunkId, blob: &Blob, most: u32) -> Result<Vec<u8>, CopyError> {
+        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         if blob.plain > most || u64::from(blob.length) > u64::from(most) + key::OVERHEAD {
-            return Ok(Err("it is longer than any such blob"));
+            return Err(damaged("it is longer than any such blob"));
         }
         let start = u64::from(blob.offset);
         let pack = name(&self.index.pack(blob));
-        let sealed = match wait(self.store.read_range(&pack, start..start + u64::from(blob.length))) {
-            Err(StoreError::NotFound { .. }) => return Ok(Err("it is not there")),
-            Err(StoreError::OutOfRange { .. }) => return Ok(Err("it is too short")),
-            sealed => sealed?,
-        };
-        let Some(mut bytes) = self.key.open(&sealed) else {
-            return Ok(Err("its bytes are not those that were written"));
-        };
+        let sealed = wait(self.store.read_range(&pack, start..start + u64::from(blob.length)))?;
+        let mut bytes = self.key.open(&sealed).ok_or(damaged(UNSEALED))?;
         if blob.is_compressed {
-            match decompressed(&bytes, blob.plain.into()) {
-                Some(plain) => bytes = plain,
-                None => return Ok(Err("it cannot be decompressed")),
-            }
+            bytes = decompressed(&bytes, blob.plain.into()).ok_or(damaged(UNPACKED))?;
         }
         let is_it = Sha256::digest(&bytes)[..ChunkId::LEN] == id.0 && bytes.len() == blob.plain as usize;
-        Ok(if is_it { Ok(bytes) } else { Err("its content is not what its name says") })
+        if is_it { Ok(bytes) } else { Err(damaged("its content is not what its name says")) }
     }
 }
 
@@ -233,7 +233,17 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
     let (mut wrong, mut odd) = (0, None);
     for listed in wait(list_all(store, "keys/"))?.into_iter().take(MOST_KEYS) {
         let object = listed.key.to_string();
-        let text = if listed.stat.length > FILE_MAX { Default::default() } else { wait(store.read(&listed.key))? };
+        let is_long = listed.stat.length > FILE_MAX;
+        let text =
+            if is_long { Ok(Default::default()) } else { wait(store.read(&listed.key)).map_err(CopyError::from) };
+        let text = match text {
+            Ok(text) => text,
+            Err(CopyError::Damaged(why)) => {
+                odd = Some(ResticError::Damaged { object, why });
+                continue;
+            }
+            Err(CopyError::Store(error)) => return Err(error.into()),
+        };
         let named = if has_its_hash(&object, &text) { Ok(()) } else { Err(Closed::Malformed) };
         let opened = named.and_then(|()| serde_json::from_slice(&text).map_err(|_| Closed::Malformed));
         match opened.and_then(|file: KeyFile| file.open(password)) {
@@ -245,27 +255,23 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
     Err(odd.unwrap_or(ResticError::WrongPassword(wrong)))
 }
 
-/// The text of a file; the inner error says why it cannot be read.
-fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Result<Vec<u8>, String>, StoreError> {
-    let named = object;
-    let object = name(object);
-    if wait(store.stat(&object))?.is_some_and(|stat| stat.length > FILE_MAX) {
-        return Ok(Err("it is longer than any such file".into()));
+/// The text of a file.
+fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Vec<u8>, CopyError> {
+    let damaged = |why: &str| CopyError::Damaged(why.to_owned());
+    if wait(store.stat(&name(object)))?.is_some_and(|stat| stat.length > FILE_MAX) {
+        return Err(damaged("it is longer than any such file"));
     }
-    let sealed = match wait(store.read(&object)) {
-        Err(StoreError::NotFound { .. }) => return Ok(Err("it is not there".into())),
-        sealed => sealed?,
-    };
+    let sealed = wait(store.read(&name(object)))?;
     // The key alone tells not which file it is: an exchanged one would be taken for another.
-    if named != "config" && !has_its_hash(named, &sealed) {
-        return Ok(Err("its bytes do not have the hash that names it".into()));
+    if object != "config" && !has_its_hash(object, &sealed) {
+        return Err(damaged("its bytes do not have the hash that names it"));
     }
-    let Some(text) = key.open(&sealed) else { return Ok(Err("its bytes are not those that were written".into())) };
-    Ok(match text.split_first() {
+    let text = key.open(&sealed).ok_or(damaged(UNSEALED))?;
+    match text.split_first() {
         // In version 2 most files are compressed, and begin with this.
-        Some((2, packed)) => decompressed(packed, FILE_MAX).ok_or("it cannot be decompressed".into()),
+        Some((2, packed)) => decompressed(packed, FILE_MAX).ok_or(damaged(UNPACKED)),
         _ => Ok(text),
-    })
+    }
 }
 
 /// Whether the last part of a file's name is the SHA-256 of its bytes.
@@ -286,6 +292,9 @@ fn name(object: &str) -> Key {
     Key::new(object).expect("listed and computed names are keys")
 }
 
+/// Why the bytes of a file or blob are not believed.
+const UNSEALED: &str = "its bytes are not those that were written";
+const UNPACKED: &str = "it cannot be decompressed";
 /// Bytes of a blob of content; restic cuts at 8 MiB at the latest.
 const DATA_MAX: u32 = 64 << 20;
 /// Bytes of a tree: some 400,000 entries in one directory.

@@ -1,5 +1,7 @@
 //! Repositories that somebody with the key has made to do harm.
 
+use copal_store::Op;
+use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -112,6 +114,37 @@ fn lengths_that_the_index_makes_up_take_no_memory_and_other_content_is_not_belie
     // A frame of Zstandard that says nothing of its length, with many zeros.
     let bomb = zstd::stream::encode_all(std::io::repeat(0).take(64 << 20), 1).unwrap();
     assert_eq!(decompressed(&bomb, 1 << 20), None);
+}
+
+#[test]
+fn an_error_of_one_object_costs_that_object_and_one_of_the_store_is_no_damage() {
+    let mut evil = Evil::default();
+    let (tree, blob) = (evil.tree(json!([])), evil.blob(b"content"));
+    let mut restic = evil.restic();
+    let snapshot = json!({"time": "2020-01-01T00:00:00Z", "tree": tree, "paths": ["/a"]}).to_string();
+    for text in [snapshot.clone(), snapshot + " "] {
+        let sealed = MasterKey::zero().seal(text.as_bytes());
+        let object = format!("snapshots/{}", BlobId(Sha256::digest(&sealed).into()));
+        wait(restic.store.create(&name(&object), sealed.into())).unwrap();
+    }
+    let broken = wait(list_all(restic.store.as_ref(), "snapshots/")).unwrap().remove(1).key.to_string();
+    let fails = move |key: &str| key == broken || key.starts_with("data/");
+    let cause = || std::io::Error::other("Input/output error").into();
+    let whole = restic.store.clone();
+    restic.store = Arc::new(Fault::new(whole.clone(), move |call| match fails(call.key) {
+        true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: cause() }),
+        false => Fate::Proceed,
+    }));
+    assert_eq!((restic.snapshots().unwrap().len(), restic.problems.len()), (1, 1));
+    let (paths, troubles) = walked(&restic, &tree);
+    assert!(paths.is_empty() && troubles[0].contains("Input/output error"), "{troubles:?}");
+    let id = BlobId::from_hex(&blob).unwrap().chunk();
+    assert!(matches!(restic.chunk(&id, &mut |_| {}), Err(ReadError::Damaged { .. })));
+    restic.store = Arc::new(Fault::new(whole, move |call| {
+        Fate::FailBefore(StoreError::Transient { op: Op::Read, key: call.key.into(), source: cause() })
+    }));
+    assert!(matches!(restic.snapshots(), Err(ResticError::Store(_))));
+    assert!(matches!(restic.chunk(&id, &mut |_| {}), Err(ReadError::Store(_))));
 }
 
 #[test]
