@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
+use jiff::fmt::temporal::Pieces;
 use serde::Deserialize;
 
 use super::index::{BlobId, Index};
@@ -150,6 +151,11 @@ impl Node<'_> {
 
 /// The time of a text in RFC 3339; one beyond what Copal keeps becomes the nearest that it keeps.
 pub(super) fn time(text: &str) -> Option<Time> {
+    let pieces = Pieces::parse(text).ok()?;
+    // What jiff calls a timestamp ends a day before the year 9999 does, and restic writes that year for all later ones.
+    if pieces.date().year() == 9999 && pieces.to_numeric_offset().is_some() && pieces.time().is_some() {
+        return Some(Time(i64::MAX));
+    }
     let stamp: jiff::Timestamp = text.parse().ok()?;
     let nanoseconds = stamp.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into());
     Some(Time(nanoseconds as i64))
@@ -220,7 +226,10 @@ mod tests {
         assert_eq!(time("2015-01-02T03:04:05.000000006+02:00"), Some(Time(1_420_160_645_000_000_006)));
         assert_eq!(time("1969-12-31T23:59:58.5Z"), Some(Time(-1_500_000_000)));
         assert_eq!(time("0001-01-01T00:00:00Z"), Some(Time(i64::MIN)));
-        assert_eq!(time("9999-01-01T00:00:00Z"), Some(Time(i64::MAX)));
+        for text in ["9999-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59-12:00"] {
+            assert_eq!(time(text), Some(Time(i64::MAX)), "{text}");
+        }
+        assert_eq!(time("9999-12-31"), None);
         assert_eq!(time("yesterday"), None);
     }
 
