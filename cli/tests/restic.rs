@@ -219,6 +219,22 @@ fn a_pack_that_cannot_be_read_costs_the_files_in_it() {
 }
 
 #[test]
+fn a_snapshot_of_more_paths_than_a_copy_can_name_names_the_directory_above_them() {
+    let machine = Machine::new();
+    let paths: Vec<String> = (0..5_000).map(|at| format!("source/{at}{}", "n".repeat(200))).collect();
+    paths.iter().for_each(|path| fs::write(machine.path(path), "").unwrap());
+    fs::write(machine.path("paths"), paths.join("\n")).unwrap();
+    restic(&machine, &["init"]);
+    restic(&machine, &["backup", "--files-from-verbatim", "paths", "--host", "old-host"]);
+    let ran = machine.with_key(&["import", "restic", "restic"]).env("RESTIC_PASSWORD", SECRET).ran().ok();
+    assert!(ran.err.contains("5000 paths"), "{ran}");
+    assert!(String::from_utf8_lossy(&ran.out).contains("5,000 files"), "{ran}");
+    let row = machine.json(&["snapshots", "--host", "old-host"])[0].clone();
+    assert_eq!(row["paths"], json!([machine.path("source")]));
+    assert_eq!(imports(&machine, &[]).ok().json()["already_there"], 1);
+}
+
+#[test]
 fn a_snapshot_under_the_name_of_another_is_none() {
     let machine = saved();
     let mut snapshots = files(&machine, "snapshots");

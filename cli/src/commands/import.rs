@@ -26,6 +26,7 @@ use crate::args::import as args;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::copy::{CopiedRow, CopySummary};
+use crate::report::field::PathField;
 use crate::report::progress::kept;
 use crate::secrets::{OF_RESTIC, Terminal};
 
@@ -100,6 +101,12 @@ pub(super) fn restic(context: &Context<'_>, options: &args::Restic) -> Result<Ex
         let import = |progress: &_| importer.import(snapshot, progress, &making.interrupted);
         let made = making.make("import", Counts::default(), import)?;
         summary.copied.push(CopiedRow::of_restic(snapshot, made.as_ref()));
+        if let Some(paths) = snapshot.paths_cut {
+            let (id, above) = (&snapshot.id[..8], PathField([b"/", &snapshot.paths[0][..]].concat()).human());
+            let note =
+                format!("snapshot {id} of restic has {paths} paths, more than a copy can name: it names {above}");
+            context.report.note(&note);
+        }
     }
     if !options.dry_run {
         context.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;

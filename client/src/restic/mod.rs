@@ -12,7 +12,8 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use copal_format::id::{ChunkId, ClientId, RepositoryId, SnapshotId};
-use copal_format::snapshot::Origin;
+use copal_format::limits::TEXT_BYTES;
+use copal_format::snapshot::{Origin, OversizeInfo, SnapshotInfo};
 use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, Piece};
 use copal_store::{Key, Store, StoreError, list_all};
@@ -51,6 +52,8 @@ pub struct ResticSnapshot {
     pub user: String,
     /// What was backed up.
     pub paths: Vec<Vec<u8>>,
+    /// The number of its paths, if a snapshot cannot hold so many: then `paths` is the one directory that holds all of them.
+    pub paths_cut: Option<usize>,
     /// Its tags.
     pub tags: Vec<String>,
     /// Its root tree.
@@ -145,10 +148,11 @@ impl Restic {
         let file: SnapshotFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let id = object.rsplit('/').next().and_then(BlobId::from_hex).ok_or("its name is no id")?;
         let path = |path: &String| path.strip_prefix('/').unwrap_or(path).as_bytes().to_vec();
-        Ok(ResticSnapshot {
+        let mut snapshot = ResticSnapshot {
             id: id.to_string(),
             time: node::time(&file.time).ok_or("its time is none")?,
             paths: file.paths.iter().map(path).collect(),
+            paths_cut: None,
             host: file.hostname,
             user: file.username,
             tags: file.tags.unwrap_or_default(),
@@ -158,7 +162,13 @@ impl Restic {
                 snapshot: SnapshotId(*id.0.first_chunk().expect("it is longer")),
                 client: ClientId([0; 16]),
             },
-        })
+        };
+        if snapshot.fits().is_err() {
+            snapshot.paths_cut = Some(snapshot.paths.len());
+            snapshot.paths = vec![common(&snapshot.paths)];
+            snapshot.fits().map_err(|error| error.to_string())?;
+        }
+        Ok(snapshot)
     }
 
     /// A tree, with the places of its nodes.
@@ -210,6 +220,17 @@ impl Restic {
     }
 }
 
+impl ResticSnapshot {
+    /// Whether a snapshot can hold what this one says of itself, with any label.
+    fn fits(&self) -> Result<(), OversizeInfo> {
+        let longest = || " ".repeat(TEXT_BYTES);
+        let (host, paths, tags, user) = (self.host.clone(), self.paths.clone(), self.tags.clone(), self.user.clone());
+        let (label, program) = (longest(), longest());
+        SnapshotInfo { host, paths, label, tags, program, user, origin: Some(self.origin), ..SnapshotInfo::default() }
+            .check()
+    }
+}
+
 impl Originals for Restic {
     fn entries(&self, root: ChunkId) -> Box<dyn Entries + '_> {
         Box::new(Walk::new(self, root))
@@ -226,6 +247,17 @@ impl Originals for Restic {
         take(&self.blob(id, DATA_MAX)?);
         Ok(())
     }
+}
+
+/// The directory that holds all paths, or the path itself if there is only one.
+fn common(paths: &[Vec<u8>]) -> Vec<u8> {
+    let mut names = paths.iter().map(|path| path.split(|&byte| byte == b'/'));
+    let mut common: Vec<&[u8]> = names.next().map(Iterator::collect).unwrap_or_default();
+    for names in names {
+        let alike = common.iter().zip(names).take_while(|(a, b)| *a == b).count();
+        common.truncate(alike);
+    }
+    common.join(&b'/')
 }
 
 /// The master key, from the first key file that the password opens.

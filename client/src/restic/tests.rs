@@ -148,6 +148,24 @@ fn an_error_of_one_object_costs_that_object_and_one_of_the_store_is_no_damage() 
 }
 
 #[test]
+fn paths_that_no_snapshot_can_hold_become_the_directory_above_them() {
+    let mut evil = Evil::default();
+    let (root, restic) = (evil.tree(json!([])), evil.restic());
+    let object = format!("snapshots/{}", "0".repeat(64));
+    let snapshot = |host: &str, paths: &[String]| {
+        let text = json!({"time": "2020-01-01T00:00:00Z", "tree": root, "hostname": host, "paths": paths}).to_string();
+        restic.snapshot(&object, text.as_bytes()).map(|made| (made.paths, made.paths_cut))
+    };
+    let many: Vec<String> = (0..70_000).map(|at| format!("/home/ada/{at}")).collect();
+    assert_eq!(snapshot("h", &many), Ok((vec![b"home/ada".to_vec()], Some(70_000))));
+    let long: Vec<String> = (0..20).map(|at| format!("/{at}/{}", "n".repeat(60_000))).collect();
+    assert_eq!(snapshot("h", &long), Ok((vec![b"".to_vec()], Some(20))));
+    assert_eq!(snapshot("h", &long[..2]).unwrap().1, None);
+    assert!(snapshot(&"h".repeat(5_000), &[]).unwrap_err().contains("host"));
+    assert!(snapshot("h", &[format!("/{}", "n".repeat(70_000))]).unwrap_err().contains("path"));
+}
+
+#[test]
 fn a_chain_of_directories_ends_where_paths_end() {
     let mut evil = Evil::default();
     let mut tree = evil.tree(json!([]));
