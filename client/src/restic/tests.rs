@@ -166,6 +166,14 @@ fn paths_that_no_snapshot_can_hold_become_the_directory_above_them() {
 }
 
 #[test]
+fn a_tree_of_very_short_nodes_is_refused_before_they_take_memory() {
+    let text = ["{\"nodes\":[0", &",0".repeat(12 << 20), "]}"].concat();
+    let length = text.len();
+    let refused = Tree::of(text.into()).err().unwrap();
+    assert!((1..length).contains(&refused.column()), "{refused}");
+}
+
+#[test]
 fn a_chain_of_directories_ends_where_paths_end() {
     let mut evil = Evil::default();
     let mut tree = evil.tree(json!([]));

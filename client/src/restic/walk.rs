@@ -1,13 +1,14 @@
 //! Walk: the entries of a snapshot of restic, in tree order.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind, Owner};
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Restic;
@@ -21,10 +22,37 @@ pub(super) struct Tree {
     nodes: Vec<Range<usize>>,
 }
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct TreeFile<'a> {
     #[serde(borrow, default)]
-    nodes: Option<Vec<&'a RawValue>>,
+    nodes: Option<Nodes<'a>>,
+}
+
+/// At most [`NODES_MAX`] nodes: a tree of shorter ones could take far more memory than its text.
+struct Nodes<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Nodes<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Self(Vec::new()))
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Nodes<'a> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nodes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut nodes: A) -> Result<Self, A::Error> {
+        while let Some(node) = nodes.next_element()? {
+            if self.0.len() == NODES_MAX {
+                return Err(serde::de::Error::custom(NO_NODES));
+            }
+            self.0.push(node);
+        }
+        Ok(self)
+    }
 }
 
 impl Tree {
@@ -35,9 +63,9 @@ impl Tree {
             let start = node.get().as_ptr() as usize - text.as_ptr() as usize;
             start..start + node.get().len()
         };
-        let nodes: Vec<_> = file.nodes.iter().flatten().map(place).collect();
+        let nodes: Vec<_> = file.nodes.iter().flat_map(|nodes| &nodes.0).map(place).collect();
         if nodes.len() > text.len() / NODE_LEAST {
-            return Err(serde::de::Error::custom("its nodes are no nodes"));
+            return Err(serde::de::Error::custom(NO_NODES));
         }
         Ok(Self { text, nodes })
     }
@@ -53,6 +81,9 @@ impl Tree {
 
 /// Fewer bytes than any node has: `{"name":"","type":"file"}`.
 const NODE_LEAST: usize = 24;
+/// The nodes of the largest tree.
+const NODES_MAX: usize = super::TREE_MAX as usize / NODE_LEAST;
+const NO_NODES: &str = "its nodes are no nodes";
 
 /// Walks through all directories.
 pub(super) struct Walk<'a> {
