@@ -203,6 +203,17 @@ fn members_that_lead_out_or_nowhere_are_named_and_left_out() {
 }
 
 #[test]
+fn what_lies_behind_the_end_mark_is_told() {
+    let machine = Machine::new();
+    let next = Written::new().file("next", "2").bytes();
+    let second = Written::new().file("second", "3").bytes();
+    let ran = imports(&machine, &[next.clone(), second].concat(), &["--label", "two"]).exits(3);
+    assert!(ran.err.contains(&format!("at byte {}", next.len())), "{ran}");
+    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (1, 1));
+    imports(&machine, &[next, vec![0; 10_000]].concat(), &["--label", "zeros"]).ok();
+}
+
+#[test]
 fn an_archive_that_is_not_whole_makes_no_snapshot_and_says_why() {
     let machine = Machine::new();
     machine.write("file", noise(1, 500_000));

@@ -43,7 +43,8 @@ pub fn troubles(info: &SnapshotInfo) -> Vec<String> {
         (recorded.changing, &recorded.changing_paths, "changed each time it was read, and is as it was read last"),
     ];
     let told = kinds.into_iter().filter_map(|(count, paths, what)| {
-        let first = human::path(paths.first()?);
+        let first = paths.first()?;
+        let first = if first.is_empty() { "/".to_owned() } else { human::path(first) };
         let others = match count.saturating_sub(1) {
             0 => String::new(),
             more => format!(

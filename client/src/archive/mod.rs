@@ -25,6 +25,8 @@ pub struct Archive<R> {
     padding: u64,
     /// Records that count for all members that follow.
     global: Records,
+    /// The first byte behind the end mark that is not zero.
+    behind: Option<u64>,
 }
 
 /// A stretch of content: zeros that the archive leaves out, and the bytes after them.
@@ -107,7 +109,12 @@ pub enum ArchiveError {
 impl<R: Read> Archive<R> {
     /// Reads from the start of an archive.
     pub fn new(input: R) -> Self {
-        Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default() }
+        Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default(), behind: None }
+    }
+
+    /// Where something other than zeros follows the end mark, which [`Archive::next`] has found.
+    pub fn behind(&self) -> Option<u64> {
+        self.behind
     }
 
     /// The next member; none at the end mark. Skips what is left of the one before.
@@ -277,8 +284,19 @@ impl<R: Read> Archive<R> {
 
     /// Reads to the end of the stream, so that its writer does not fail.
     fn drain(&mut self) -> Result<(), ArchiveError> {
-        io::copy(&mut self.input, &mut io::sink())?;
-        Ok(())
+        let mut bytes = vec![0; 128 * BLOCK];
+        loop {
+            match self.input.read(&mut bytes) {
+                Ok(0) => return Ok(()),
+                Ok(length) => {
+                    let found = bytes[..length].iter().position(|&byte| byte != 0);
+                    self.behind = self.behind.or(found.map(|at| self.at + at as u64));
+                    self.at += length as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
 

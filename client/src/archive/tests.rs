@@ -171,6 +171,19 @@ fn maps_of_holes_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn what_follows_the_end_mark_is_noticed() {
+    let archive = ended(&[member(b"a", b'0', b"a")]);
+    let behind = |bytes: &[u8]| {
+        let mut archive = Archive::new(bytes);
+        while archive.next().unwrap().is_some() {}
+        archive.behind()
+    };
+    assert_eq!(behind(&[&archive[..], &[0; 100_000]].concat()), None);
+    assert_eq!(behind(&[&archive[..], &[0; 100_000], b"x"].concat()), Some(archive.len() as u64 + 100_000));
+    assert_eq!(behind(&archive.repeat(2)), Some(archive.len() as u64));
+}
+
+#[test]
 fn a_compressed_archive_names_the_program_that_reads_it() {
     for (magic, program) in COMPRESSED {
         let bytes = [magic, &[7; BLOCK]].concat();

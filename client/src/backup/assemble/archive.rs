@@ -62,6 +62,10 @@ impl Assembly<'_, '_> {
             links.targets.remove(&path);
             entries.push(Record { path, number, says }).map_err(BackupError::Scratch)?;
         }
+        if let Some(at) = archive.behind() {
+            let why = format!("more follows the end mark of the archive, at byte {at}, and is not imported");
+            self.trouble(Trouble { path: source_of(&TreePath::TOP), kind: TroubleKind::Unreadable, why });
+        }
         entries.finish().map_err(BackupError::Scratch)?;
         let (named, linked) = self.name_links(&entries, links)?;
         self.add_sorted([&entries, &named], &linked)
