@@ -189,12 +189,14 @@ fn members_that_lead_out_or_nowhere_are_named_and_left_out() {
         .link("later", "too late")
         .file("too late", "3")
         .file("", "x")
+        .add(tar::EntryType::Directory, "directory", "", "")
+        .link("of a directory", "directory")
         .bytes();
     let ran = imports(&machine, &archive, &[]).exits(3);
-    for odd in ["../out", "a/../../b", "/sly/passwd", "/lost", "/later"] {
+    for odd in ["../out", "a/../../b", "/sly/passwd", "/lost", "/later", "/of a directory"] {
         assert!(ran.err.contains(&format!("{odd}\"")), "{odd}: {ran}");
     }
-    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (6, 3));
+    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (7, 3));
     machine.ok(&["restore", "latest", "-t", "out"]);
     for (file, content) in [("absolute", "1"), ("dotted/twice", "2"), ("too late", "3")] {
         assert_eq!(fs::read_to_string(machine.path("out").join(file)).unwrap(), content);

@@ -96,6 +96,10 @@ impl Assembly<'_, '_> {
             while files.next_if(is_before).is_some() {}
             let Some((path, own)) = link_of(&link) else { continue };
             match files.peek().filter(|file| file.path == link.path && file.number < link.number) {
+                Some(file) if kind_of(file) == Some(EntryKind::Directory) => {
+                    let why = format!("it is another name of /{}, which is a directory", link.path);
+                    self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+                }
                 Some(file) => {
                     linked.insert(file.number);
                     let says = [&file.number.to_le_bytes()[..], &file.says[8..]].concat();
@@ -205,6 +209,13 @@ fn says(member: &Member, content: &Taken) -> Option<Vec<u8>> {
         writer.uint(hole.start).uint(hole.end);
     }
     Some([&[0; 8][..], &writer.finish()].concat())
+}
+
+/// The kind of the entry of a record that [`says`] wrote.
+fn kind_of(record: &Record) -> Option<EntryKind> {
+    let mut reader = Reader::new(record.says.get(8..)?).ok()?;
+    reader.array(10).ok()?;
+    Mode::from_bits(reader.narrow().ok()?).map(Mode::kind)
 }
 
 /// The entry of a record that [`says`] wrote.
