@@ -205,9 +205,18 @@ fn members_that_lead_out_or_nowhere_are_named_and_left_out() {
 }
 
 #[test]
-fn what_lies_behind_the_end_mark_is_told() {
+fn what_lies_behind_the_end_mark_and_members_that_cannot_be_kept_are_told() {
     let machine = Machine::new();
-    let next = Written::new().file("next", "2").bytes();
+    let (mut odd, next) = (Written::new().file("odd", "1").bytes(), Written::new().file("next", "2").bytes());
+    odd.truncate(1_024);
+    let (header, _) = odd.split_first_chunk_mut::<512>().unwrap();
+    header[136..148].copy_from_slice(b"yesterday\0\0\0");
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    let ran = imports(&machine, &[odd, next.clone()].concat(), &["--label", "odd"]).exits(3);
+    assert!(ran.err.contains("/odd") && ran.err.contains("its time is none"), "{ran}");
+    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (1, 1));
     let second = Written::new().file("second", "3").bytes();
     let ran = imports(&machine, &[next.clone(), second].concat(), &["--label", "two"]).exits(3);
     assert!(ran.err.contains(&format!("at byte {}", next.len())), "{ran}");

@@ -63,6 +63,8 @@ pub struct Member {
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether it has an ACL in a form that is not read.
     pub has_acl: bool,
+    /// Why it cannot be kept: what the header says of it is not well formed, but for the place of the next one.
+    pub fault: Option<&'static str>,
 }
 
 /// The kind of a member.
@@ -126,6 +128,7 @@ impl<R: Read> Archive<R> {
         self.padding = 0;
         let mut records = self.global.clone();
         let (mut long_name, mut long_link) = (None, None);
+        let mut fault = Fault::default();
         loop {
             let Some(header) = self.header()? else {
                 self.drain()?;
@@ -136,7 +139,7 @@ impl<R: Read> Archive<R> {
                 b'K' => long_link = Some(self.text(&header)?),
                 b'x' | b'X' => {
                     let bytes = self.body(&header, RECORDS_MAX)?;
-                    records.take(&bytes, OF_MEMBER).map_err(|why| self.malformed(why))?;
+                    records.take(&bytes, OF_MEMBER).unwrap_or_else(|why| fault.is(why));
                 }
                 b'g' => {
                     let bytes = self.body(&header, RECORDS_MAX)?;
@@ -149,7 +152,7 @@ impl<R: Read> Archive<R> {
                     self.skip(padding_of(size))?;
                 }
                 b'M' => return Err(self.malformed("it goes on from another volume")),
-                _ => return self.member(&header, records, long_name, long_link).map(Some),
+                _ => return self.member(&header, records, (long_name, long_link), fault).map(Some),
             }
         }
     }
@@ -158,12 +161,10 @@ impl<R: Read> Archive<R> {
         &mut self,
         header: &Header,
         mut records: Records,
-        long_name: Option<Vec<u8>>,
-        long_link: Option<Vec<u8>>,
+        (long_name, long_link): (Option<Vec<u8>>, Option<Vec<u8>>),
+        mut fault: Fault,
     ) -> Result<Member, ArchiveError> {
-        let malformed = |at, why| ArchiveError::Malformed { at, why };
-        let at = self.at;
-        let stored = match records.number("size").map_err(|why| malformed(at, why))? {
+        let stored = match records.number("size").map_err(|why| self.malformed(why))? {
             Some(size) => size,
             None => self.size_of(header)?,
         };
@@ -171,12 +172,18 @@ impl<R: Read> Archive<R> {
         let path = records.remove("path");
         let name = sparse_name.or(path).or(long_name).unwrap_or_else(|| header.name());
         let link = records.remove("linkpath").or(long_link).unwrap_or_else(|| header.link());
-        let device = || Ok::<_, ArchiveError>((self.device(header, 0)?, self.device(header, 1)?));
+        let device = |which: usize| header.device(which).and_then(|number| u32::try_from(number).ok());
+        let mut device = |which| fault.unless(device(which), "a number of its device is none");
         let kind = match header.kind() {
             b'1' => MemberKind::HardLink(link),
-            b'2' => MemberKind::Symlink(link),
-            b'3' => device().map(|(major, minor)| MemberKind::CharDevice(major, minor))?,
-            b'4' => device().map(|(major, minor)| MemberKind::BlockDevice(major, minor))?,
+            b'2' => {
+                if link.is_empty() || link.contains(&0) {
+                    fault.is("no symbolic link can have its target");
+                }
+                MemberKind::Symlink(link)
+            }
+            b'3' => MemberKind::CharDevice(device(0), device(1)),
+            b'4' => MemberKind::BlockDevice(device(0), device(1)),
             b'5' | b'D' => MemberKind::Directory,
             b'6' => MemberKind::Fifo,
             b'0' | 0 if name.ends_with(b"/") => MemberKind::Directory,
@@ -188,34 +195,41 @@ impl<R: Read> Archive<R> {
         self.padding = padding_of(stored);
         self.content = [Stretch { zeros: 0, bytes: stored }].into();
         let (mut size, mut holes) = (if kind == MemberKind::File { stored } else { 0 }, Vec::new());
-        if kind == MemberKind::File
-            && let Some(map) = self.sparse_map(header, &mut records)?
-        {
-            let placed = map.place(self.content.iter().map(|stretch| stretch.bytes).sum());
-            let (stretches, found) = placed.map_err(|why| self.malformed(why))?;
-            (size, holes, self.content) = (map.size, found, stretches);
+        if kind == MemberKind::File {
+            match self.sparse_map(header, &mut records) {
+                Ok(None) => {}
+                Ok(Some(map)) => match map.place(self.content.iter().map(|stretch| stretch.bytes).sum()) {
+                    Ok((stretches, found)) => (size, holes, self.content) = (map.size, found, stretches),
+                    Err(why) => fault.is(why),
+                },
+                Err(ArchiveError::Malformed { why, .. }) => fault.is(why),
+                Err(error) => return Err(error),
+            }
         }
-        let number = |records: &mut Records, key: &str, field: Option<u64>| {
-            let told = records.number(key).map_err(|why| malformed(at, why))?;
-            told.or(field).ok_or(malformed(at, "a number in its header is none"))
+        let mut number = |key: &str, field: Option<u64>| match records.number(key) {
+            Ok(told) => fault.unless(told.or(field), BAD_NUMBER),
+            Err(why) => fault.unless(None, why),
         };
+        let (uid, gid) = (number("uid", header.uid()), number("gid", header.gid()));
+        let mode = fault.unless(header.mode(), BAD_NUMBER);
         let mtime = match records.remove("mtime") {
-            Some(text) => records::time(&text).ok_or(malformed(at, "its time is none"))?,
-            None => Time::from_unix(header.mtime().ok_or(malformed(at, "its time is none"))? as i64, 0),
+            Some(text) => records::time(&text),
+            None => header.mtime().map(|seconds| Time::from_unix(seconds as i64, 0)),
         };
         Ok(Member {
             name,
             kind,
-            mode: header.mode().ok_or(malformed(at, "a number in its header is none"))? as u16 & 0o7777,
-            uid: number(&mut records, "uid", header.uid())?,
-            gid: number(&mut records, "gid", header.gid())?,
+            mode: mode as u16 & 0o7777,
+            uid,
+            gid,
             user: records.remove("uname").unwrap_or_else(|| header.user()),
             group: records.remove("gname").unwrap_or_else(|| header.group()),
-            mtime,
+            mtime: fault.unless(mtime, "its time is none"),
             size,
             holes,
             has_acl: records.has_acl(),
             xattrs: records.xattrs(),
+            fault: fault.0,
         })
     }
 
@@ -236,11 +250,6 @@ impl<R: Read> Archive<R> {
 
     fn size_of(&self, header: &Header) -> Result<u64, ArchiveError> {
         header.size().ok_or_else(|| self.malformed("its size is none"))
-    }
-
-    fn device(&self, header: &Header, which: usize) -> Result<u32, ArchiveError> {
-        let number = header.device(which).and_then(|number| u32::try_from(number).ok());
-        number.ok_or_else(|| self.malformed("a number of its device is none"))
     }
 
     /// The body of a header that holds a name.
@@ -300,6 +309,24 @@ impl<R: Read> Archive<R> {
     }
 }
 
+/// The first thing that is wrong with a member.
+#[derive(Default)]
+struct Fault(Option<&'static str>);
+
+impl Fault {
+    fn is(&mut self, why: &'static str) {
+        self.0.get_or_insert(why);
+    }
+
+    /// The value; if there is none, something is wrong.
+    fn unless<T: Default>(&mut self, value: Option<T>, why: &'static str) -> T {
+        value.unwrap_or_else(|| {
+            self.is(why);
+            T::default()
+        })
+    }
+}
+
 impl<R: Read> Read for Archive<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while let Some(stretch) = self.content.front_mut() {
@@ -334,6 +361,7 @@ fn padding_of(size: u64) -> u64 {
 /// How compressed streams begin, and what uncompresses them.
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2")];
+const BAD_NUMBER: &str = "a number in its header is none";
 /// Bytes of a name.
 const NAME_MAX: u64 = 128 << 10;
 /// Bytes of the records of one member, with all its attributes and a map of its holes.

@@ -100,7 +100,7 @@ pub(super) fn number(digits: &[u8]) -> Option<u64> {
     core::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
 }
 
-/// Seconds since 1970 with a sign and any number of decimal places.
+/// Seconds since 1970 with a sign and any number of decimal places. Beyond what Copal keeps, the nearest that it keeps.
 pub(super) fn time(text: &[u8]) -> Option<Time> {
     let text = core::str::from_utf8(text).ok()?;
     let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
@@ -109,7 +109,10 @@ pub(super) fn time(text: &[u8]) -> Option<Time> {
         return None;
     }
     let nanoseconds: i64 = format!("{places:0<9.9}").parse().ok()?;
-    let seconds = i64::try_from(number(seconds.as_bytes())?).ok()?;
+    if seconds.is_empty() || !seconds.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let seconds: i64 = seconds.parse().unwrap_or(i64::MAX);
     let (seconds, nanoseconds) = match (is_negative, nanoseconds) {
         (false, _) => (seconds, nanoseconds),
         (true, 0) => (-seconds, 0),

@@ -53,13 +53,13 @@ impl<R: Read> Archive<R> {
         while has_more {
             let mut block = [0; BLOCK];
             self.fill(&mut block)?;
-            parts.extend((0..21).map_while(|at| sparse_part(&block, 24 * at)));
-            has_more = block[504] != 0;
-            if parts.len() > PARTS_MAX {
-                return Err(self.malformed("its map of holes is too long"));
+            // The content begins behind the last block of the map, however long that is.
+            if parts.len() <= PARTS_MAX {
+                parts.extend((0..21).map_while(|at| sparse_part(&block, 24 * at)));
             }
+            has_more = block[504] != 0;
         }
-        Ok(parts)
+        if parts.len() > PARTS_MAX { Err(self.malformed("its map of holes is too long")) } else { Ok(parts) }
     }
 
     /// The map in front of the content: lines of decimal numbers, the first is how many parts there are.

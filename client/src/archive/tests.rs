@@ -144,7 +144,7 @@ fn what_claims_to_be_long_takes_no_memory() {
     let map = b"99999999999\n".to_vec();
     let records = [record("GNU.sparse.major", b"1"), record("GNU.sparse.realsize", b"9")].concat();
     let archive = ended(&[member(b"x", b'x', &records), member(b"a", b'0', &[map, vec![0; 600]].concat())]);
-    assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
+    assert_eq!(only(&archive).0.fault, Some("its map of holes is too long"));
 }
 
 #[test]
@@ -153,7 +153,8 @@ fn headers_that_say_too_much_together_are_refused_and_those_for_all_members_repl
     let of_member = [member(b"p", b'x', &large("a", 9 << 20)), member(b"p", b'x', &large("b", 9 << 20))].concat();
     let of_all = member(b"p", b'g', &large("a", 2 << 20));
     let many: Vec<u8> = (0..2_000).flat_map(|at| record(&at.to_string(), b"v")).collect();
-    for headers in [of_member, of_all, member(b"p", b'g', &many)] {
+    assert!(only(&ended(&[of_member, member(b"file", b'0', b"")])).0.fault.is_some());
+    for headers in [of_all, member(b"p", b'g', &many)] {
         let archive = ended(&[headers, member(b"file", b'0', b"")]);
         assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
     }
@@ -162,11 +163,51 @@ fn headers_that_say_too_much_together_are_refused_and_those_for_all_members_repl
 }
 
 #[test]
-fn maps_of_holes_that_do_not_fit_are_refused() {
+fn maps_of_holes_that_do_not_fit_cost_only_their_member() {
     for (size, map) in [("4", "0,2,2,2,4,1"), ("9", "2,1,0,2"), ("2", "0,3"), ("9", "0,2"), ("9", "0"), ("9", "0,x")] {
         let records = [record("GNU.sparse.size", size.as_bytes()), record("GNU.sparse.map", map.as_bytes())].concat();
-        let archive = ended(&[member(b"x", b'x', &records), member(b"a", b'0', b"abc")]);
-        assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })), "{size} {map}");
+        let archive = ended(&[member(b"x", b'x', &records), member(b"a", b'0', b"abc"), member(b"b", b'0', b"b")]);
+        let faults: Vec<_> = read(&archive).unwrap().into_iter().map(|(member, _)| member.fault.is_some()).collect();
+        assert_eq!(faults, [true, false], "{size} {map}");
+    }
+    // A map in blocks of its own, of more parts than are held.
+    let mut block: [u8; BLOCK] = *member(b"a", b'S', b"").first_chunk().unwrap();
+    block[482] = 1;
+    let mut more = [b'0'; BLOCK];
+    let mut maps: Vec<u8> = std::iter::repeat_n(more, (1 << 20) / 21 + 2).flatten().collect();
+    more[504] = 0;
+    maps.extend(more);
+    let archive = ended(&[sealed(block).to_vec(), maps, member(b"b", b'0', b"b")]);
+    let found = read(&archive).unwrap();
+    assert_eq!((found[0].0.fault, &found[1].1[..]), (Some("its map of holes is too long"), &b"b"[..]));
+}
+
+#[test]
+fn numbers_that_are_none_cost_only_their_member_and_times_out_of_range_are_clamped() {
+    let next = member(b"b", b'0', b"b");
+    let records = [("mtime", &b"soon"[..]), ("mtime", b"1.x"), ("mtime", b"-"), ("uid", b"root"), ("gid", b"-2")];
+    for (key, value) in records {
+        let archive = ended(&[member(b"x", b'x', &record(key, value)), member(b"a", b'0', b"abc"), next.clone()]);
+        let found = read(&archive).unwrap();
+        assert!(found[0].0.fault.is_some() && found[1] == only(&ended(std::slice::from_ref(&next))), "{key}");
+    }
+    let archive = ended(&[member(b"x", b'x', b"99 path=short\n"), member(b"a", b'0', b"abc"), next.clone()]);
+    assert_eq!(read(&archive).unwrap().iter().filter(|(member, _)| member.fault.is_some()).count(), 1);
+    let archive = ended(&[member(b"nowhere", b'2', b""), next.clone()]);
+    assert_eq!(read(&archive).unwrap().iter().filter(|(member, _)| member.fault.is_some()).count(), 1);
+    for field in [100, 108, 116, 136, 329] {
+        let mut block: [u8; BLOCK] = *member(b"a", b'3', b"").first_chunk().unwrap();
+        block[field..field + 4].copy_from_slice(b"none");
+        let found = read(&ended(&[sealed(block).to_vec(), next.clone()])).unwrap();
+        assert_eq!(
+            found.iter().map(|(member, _)| member.fault.is_some()).collect::<Vec<_>>(),
+            [true, false],
+            "{field}"
+        );
+    }
+    for (value, time) in [(&b"99999999999999999999.5"[..], i64::MAX), (b"-99999999999999999999", i64::MIN)] {
+        let archive = ended(&[member(b"x", b'x', &record("mtime", value)), next.clone()]);
+        assert_eq!(only(&archive).0.mtime, Time(time));
     }
 }
 

@@ -35,9 +35,9 @@ impl Assembly<'_, '_> {
                 return Err(BackupError::Interrupted);
             }
             let Some(path) = self.path_of(&member.name, &member.name) else { continue };
-            if path.is_top() && member.kind != MemberKind::Directory {
-                let why = "a member without a name is no directory".to_owned();
-                self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+            let is_nameless = path.is_top() && member.kind != MemberKind::Directory;
+            if let Some(why) = member.fault.or(is_nameless.then_some("a member without a name is no directory")) {
+                self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.to_owned() });
                 continue;
             }
             if let MemberKind::HardLink(target) = &member.kind {
