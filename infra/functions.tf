@@ -9,6 +9,11 @@ locals {
     gateway = "Answers clients without credentials of AWS"
   }
 
+  # Every lane of a check runs at the same time.
+  concurrency = {
+    for function, settings in var.functions : function => function == "check" && settings.concurrency >= 0 ? max(settings.concurrency, var.check_lanes) : settings.concurrency
+  }
+
   # docs/aws.md says what each is.
   environment = {
     COPAL_BUCKET            = var.bucket
@@ -20,7 +25,7 @@ locals {
     COPAL_OBJECT_LOCK       = var.locked_days == null ? "" : "${var.lock_mode}:${var.locked_days}"
   }
   environment_of = {
-    check = { COPAL_CHECK_PARTS = tostring(var.check_parts), COPAL_CHECK_LANES = tostring(var.check_lanes) }
+    check = { COPAL_CHECK_PARTS = tostring(var.check_parts) }
     prune = { COPAL_REPACK_MOST = var.repack_most == null ? "" : tostring(var.repack_most) }
     gateway = {
       COPAL_ORIGIN      = join(",", local.gateway_urls)
@@ -63,7 +68,7 @@ module "function" {
   memory             = var.functions[each.key].memory
   timeout            = var.functions[each.key].timeout
   storage            = contains(["prune", "check"], each.key) ? var.copies_mb : 512
-  concurrency        = !var.reserve_concurrency ? -1 : max(var.functions[each.key].concurrency, each.key == "check" ? var.check_lanes : 0)
+  concurrency        = var.reserve_concurrency ? local.concurrency[each.key] : -1
   log_retention_days = var.log_retention_days
   kms_key_arn        = module.key.arn
   dead_letters_arn   = module.dead_letters.arn

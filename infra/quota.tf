@@ -8,7 +8,7 @@ check "concurrency" {
   }
 
   assert {
-    condition     = !var.reserve_concurrency || data.aws_servicequotas_service_quota.lambda.value >= 100 + sum([for settings in values(var.functions) : settings.concurrency])
+    condition     = !var.reserve_concurrency || data.aws_servicequotas_service_quota.lambda.value >= 100 + sum([for reserved in values(local.concurrency) : max(reserved, 0)])
     error_message = "This account may run too few functions at once to reserve some, and the apply will fail: ask AWS for a higher quota of Lambda (L-B99A9384), or set reserve_concurrency = false."
   }
 }

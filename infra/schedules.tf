@@ -3,10 +3,10 @@ locals {
   scrubs = [for lane in range(1, var.check_lanes) : "scrub-${lane}"]
 
   # Prune is off until somebody has set retention: without a policy nothing expires, but what was forgotten would go.
-  jobs = merge({ for job in local.scrubs : job => { function = "check", expression = var.schedules.check, enabled = true } }, {
+  jobs = merge({ for job in local.scrubs : job => { function = "check", expression = var.schedules.check, enabled = true, lanes = var.check_lanes } }, {
     reconcile = { function = "ingest", expression = var.schedules.reconcile, enabled = true }
     compact   = { function = "compact", expression = var.schedules.compact, enabled = true }
-    check     = { function = "check", expression = var.schedules.check, enabled = true }
+    check     = { function = "check", expression = var.schedules.check, enabled = true, lanes = var.check_lanes }
     prune     = { function = "prune", expression = var.schedules.prune, enabled = var.prune_enabled }
   })
 }
@@ -24,6 +24,7 @@ module "schedules" {
       expression   = at.expression
       enabled      = at.enabled && !var.paused
       function_arn = module.function[at.function].alias_arn
+      lanes        = lookup(at, "lanes", 1)
     }
   }
 }

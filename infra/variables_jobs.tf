@@ -60,8 +60,8 @@ variable "check_lanes" {
   default     = 1
 
   validation {
-    condition     = var.check_lanes >= 1 && var.check_lanes <= 100 && floor(var.check_lanes) == var.check_lanes
-    error_message = "A whole number from 1 to 100."
+    condition     = var.check_lanes >= 1 && var.check_lanes <= 32 && floor(var.check_lanes) == var.check_lanes
+    error_message = "A whole number from 1 to 32."
   }
 }
 

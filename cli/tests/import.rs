@@ -214,9 +214,15 @@ fn what_lies_behind_the_end_mark_and_members_that_cannot_be_kept_are_told() {
     header[148..156].fill(b' ');
     let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
     header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-    let ran = imports(&machine, &[odd, next.clone()].concat(), &["--label", "odd"]).exits(3);
-    assert!(ran.err.contains("/odd") && ran.err.contains("its time is none"), "{ran}");
+    let ran = imports(&machine, &[odd.clone(), next.clone()].concat(), &["--label", "odd"]).exits(3);
+    assert!(ran.err.contains("/odd") && ran.err.contains("its time is not a number"), "{ran}");
     assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (1, 1));
+    // Another name of it does not mean the one that had the name before.
+    let old = Written::new().file("odd", "0").bytes()[..1_024].to_vec();
+    let link = Written::new().link("other", "odd").bytes();
+    let ran = imports(&machine, &[old, odd, link].concat(), &["--label", "link"]).exits(3);
+    assert!(ran.err.contains("another name of /odd, which cannot be imported"), "{ran}");
+    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (2, 1));
     let second = Written::new().file("second", "3").bytes();
     let ran = imports(&machine, &[next.clone(), second].concat(), &["--label", "two"]).exits(3);
     assert!(ran.err.contains(&format!("at byte {}", next.len())), "{ran}");

@@ -47,7 +47,7 @@ run "every_alarm_is_told_and_says_what_to_do" {
   }
 
   assert {
-    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "pruning", "deleting", "no-check", "no-scrub", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
+    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "damage-scrub-1", "checking-scrub-1", "pruning", "deleting", "no-check", "no-scrub", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
     error_message = "Something is not watched."
   }
 

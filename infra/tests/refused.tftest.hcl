@@ -177,7 +177,7 @@ run "more_lanes_than_a_check_has" {
   command = plan
 
   variables {
-    check_lanes = 101
+    check_lanes = 33
   }
 
   expect_failures = [var.check_lanes]

@@ -11,6 +11,7 @@ variables {
   jobs = {
     reconcile = { expression = "rate(1 hour)", enabled = true, function_arn = "arn:aws:lambda:eu-central-1:111122223333:function:copal-ingest:live" }
     prune     = { expression = "cron(17 5 * * ? *)", enabled = false, function_arn = "arn:aws:lambda:eu-central-1:111122223333:function:copal-prune:live" }
+    scrub-1   = { expression = "rate(1 hour)", enabled = true, function_arn = "arn:aws:lambda:eu-central-1:111122223333:function:copal-check:live", lanes = 2 }
   }
 }
 
@@ -20,12 +21,12 @@ run "a_schedule_asks_for_the_job_of_its_name_and_its_failure_is_heard_of" {
   }
 
   assert {
-    condition     = alltrue([for job, made in aws_scheduler_schedule.this : jsondecode(one(made.target).input) == { job = job } && one(made.target).arn == var.jobs[job].function_arn])
+    condition     = alltrue([for job, made in aws_scheduler_schedule.this : jsondecode(one(made.target).input) == (job == "scrub-1" ? { job = job, lanes = 2 } : { job = job }) && one(made.target).arn == var.jobs[job].function_arn])
     error_message = "A schedule asks the wrong function, or for the wrong job."
   }
 
   assert {
-    condition     = { for job, made in aws_scheduler_schedule.this : job => made.state } == { reconcile = "ENABLED", prune = "DISABLED" }
+    condition     = { for job, made in aws_scheduler_schedule.this : job => made.state } == { reconcile = "ENABLED", prune = "DISABLED", scrub-1 = "ENABLED" }
     error_message = "A job runs that should rest, or the other way round."
   }
 

@@ -90,24 +90,34 @@ pub async fn map_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Resu
 
 /// The hash of the first `length` bytes of an object, read piece by piece; none if it does not exist or is shorter.
 pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<ObjectHash>, StoreError> {
+    hash_ahead(store, name, length, 1).await
+}
+
+/// Like [`hash`], with several pieces of 8 MiB read at the same time.
+pub async fn hash_ahead(
+    store: &dyn Store,
+    name: &str,
+    length: u64,
+    pieces: usize,
+) -> Result<Option<ObjectHash>, StoreError> {
     let mut hasher = Sha256::new();
-    match pass(store, &key(name), length, |piece| hasher.update(piece)).await {
+    match pass(store, &key(name), (length, pieces), |piece| hasher.update(piece)).await {
         Ok(()) => Ok(Some(ObjectHash(hasher.finalize().into()))),
         Err(StoreError::NotFound { .. } | StoreError::OutOfRange { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Reads the first `length` bytes of an object in pieces, a few of them ahead, and passes them on in order.
+/// Reads the first `length` bytes of an object, several pieces at the same time, and passes them on in order.
 async fn pass(
     store: &dyn Store,
     object: &Key,
-    length: u64,
+    (length, pieces): (u64, usize),
     mut take: impl FnMut(&[u8]) + Send,
 ) -> Result<(), StoreError> {
     let starts = (0..length).step_by(PIECE as usize);
     let reads = starts.map(|start| store.read_range(object, start..length.min(start + PIECE)));
-    let mut pieces = stream::iter(reads).buffered(PIECES);
+    let mut pieces = stream::iter(reads).buffered(pieces);
     while let Some(piece) = pieces.next().await {
         take(&piece?);
     }
@@ -124,7 +134,7 @@ pub(crate) async fn pass_hashed(
 ) -> Result<bool, JobError> {
     let (mut hasher, mut taken) = (Sha256::new(), Ok(()));
     let object = key(name);
-    let passed = pass(store, &object, length, |piece| {
+    let passed = pass(store, &object, (length, PIECES), |piece| {
         hasher.update(piece);
         if taken.is_ok() {
             taken = take(piece);
@@ -276,8 +286,8 @@ fn is_deletable(name: &str) -> bool {
 const LIST_PAGE: usize = 1000;
 /// Bytes of an object held while it is hashed.
 const PIECE: u64 = 8 << 20;
-/// Pieces of one object held at the same time.
-const PIECES: usize = 4;
+/// Pieces of one object held at the same time, where few objects are read at once.
+pub(crate) const PIECES: usize = 4;
 /// Bytes read at a pack's start and end before the positions of header and table are known. A pack of small files has a
 /// table of about a hundredth of its length.
 const HEAD_GUESS: u64 = 8 << 10;

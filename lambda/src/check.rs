@@ -9,25 +9,26 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::services::Run;
 
-/// The lane whose packs a job reads: the first for `check`, which looks at the structure too, the others for `scrub-1`
-/// and so on. None if it is no job of this function.
-pub fn lane(job: &str, lanes: u32) -> Option<Lane> {
+/// The lane whose packs a job reads: of so many `lanes`, the first for `check`, which looks at the structure too, and the
+/// others for `scrub-1` and so on. None if it is no job of this function.
+pub fn lane(payload: &Value) -> Option<Lane> {
+    let job = payload["job"].as_str()?;
+    let lanes = if payload["lanes"].is_null() { 1 } else { payload["lanes"].as_u64()?.try_into().ok()? };
     let number = if job == "check" { 0 } else { job.strip_prefix("scrub-")?.parse().ok()? };
     Lane::new(number, lanes).filter(|_| job == "check" || (number > 0 && job == format!("scrub-{number}")))
 }
 
-/// Runs one check, or reads a lane's packs. Findings are noted in the repository, logged and counted; they do not make
-/// the run fail.
-pub async fn run(run: &mut Run<'_>, job: &str) -> Result<Value, Failure> {
+/// Runs one check, or reads the packs of a later lane. Findings are noted in the repository, logged and counted; they do
+/// not make the run fail.
+pub async fn run(run: &mut Run<'_>, lane: Lane) -> Result<Value, Failure> {
     let parts = parts(run).await?;
-    let lane = lane(job, run.environment.check_lanes).unwrap_or(Lane::ONLY);
     // Locks are renewed by reading, so every pack is read from in each round.
     let tables = if run.environment.object_lock.is_some() { Tables::All } else { Tables::Share };
     let budget = run.deadline.budget();
     let done = run.deadline.run(async {
-        match job {
-            "check" => upkeep::check(&run.job, (Depth::Lane { lane, parts }, tables), &budget).await,
-            _ => check::scrub(&run.job, lane, parts, &budget).await,
+        match lane.is_first() {
+            true => upkeep::check(&run.job, (Depth::Lane { lane, parts }, tables), &budget).await,
+            false => check::scrub(&run.job, lane, parts, &budget).await,
         }
     });
     let done = done.await??;
@@ -68,12 +69,15 @@ mod tests {
 
     #[test]
     fn check_reads_the_first_lane_and_each_scrub_another() {
-        assert_eq!(lane("check", 1), Some(Lane::ONLY));
-        assert_eq!(lane("check", 3), Lane::new(0, 3));
-        assert_eq!(lane("scrub-2", 3), Lane::new(2, 3));
+        let of = |job: &str, lanes: u32| lane(&json!({ "job": job, "lanes": lanes }));
+        assert_eq!((lane(&json!({ "job": "check" })), of("check", 1)), (Some(Lane::ONLY), Some(Lane::ONLY)));
+        assert_eq!((of("check", 3), of("scrub-2", 3)), (Lane::new(0, 3), Lane::new(2, 3)));
         for no_job in ["scrub-0", "scrub-3", "scrub-02", "scrub-+1", "scrub-", "scrub", "prune", ""] {
-            assert_eq!(lane(no_job, 3), None, "{no_job:?}");
+            assert_eq!(of(no_job, 3), None, "{no_job:?}");
         }
-        assert_eq!(lane("scrub-1", 1), None);
+        for lanes in [json!(0), json!(-1), json!("3"), json!(5_000_000_000u64)] {
+            assert_eq!(lane(&json!({ "job": "check", "lanes": lanes })), None, "{lanes}");
+        }
+        assert_eq!(lane(&json!({ "job": "scrub-1" })), None);
     }
 }

@@ -26,9 +26,6 @@ pub const KMS_KEY: &str = "COPAL_KMS_KEY";
 pub const OBJECT_LOCK: &str = "COPAL_OBJECT_LOCK";
 /// A check reads one of this many shares of the packs, if no policy sets the number.
 pub const CHECK_PARTS: &str = "COPAL_CHECK_PARTS";
-/// How many runs of the check divide the packs among themselves; 1 without it. The first is the job `check`, the others
-/// are `scrub-1` and so on.
-pub const CHECK_LANES: &str = "COPAL_CHECK_LANES";
 /// Bytes that one prune may copy into new packs; no limit without it.
 pub const REPACK_MOST: &str = "COPAL_REPACK_MOST";
 /// Gateway: its addresses as clients know them, such as `https://backup.example`, with commas between them and the one that
@@ -60,7 +57,6 @@ pub const NAMES: &[&str] = &[
     KMS_KEY,
     OBJECT_LOCK,
     CHECK_PARTS,
-    CHECK_LANES,
     REPACK_MOST,
     ORIGIN,
     CORS,
@@ -89,8 +85,6 @@ pub struct Environment {
     pub object_lock: Option<Retention>,
     /// A check reads one of this many shares of the packs, if no policy sets the number.
     pub check_parts: u32,
-    /// How many runs of the check divide the packs among themselves.
-    pub check_lanes: u32,
     /// Bytes that one prune may copy.
     pub repack_most: u64,
     /// The addresses by which clients know the gateway.
@@ -161,7 +155,6 @@ impl Environment {
             kms_key: set(KMS_KEY),
             object_lock: set(OBJECT_LOCK).map(locked).transpose()?,
             check_parts: number(CHECK_PARTS, set(CHECK_PARTS), PARTS)?,
-            check_lanes: number(CHECK_LANES, set(CHECK_LANES), 1)?,
             repack_most: number(REPACK_MOST, set(REPACK_MOST), u64::MAX)?,
             origins: set(ORIGIN).map(|all| all.split(',').map(str::to_owned).collect()).unwrap_or_default(),
             cors: set(CORS),

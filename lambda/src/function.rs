@@ -2,6 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
+use copal_jobs::check::Lane;
 use copal_jobs::metrics::Metrics;
 use copal_jobs::objects::COPIED;
 use copal_store::cache::Cache;
@@ -63,7 +64,7 @@ impl Function {
         let Invocation { request, payload, deadline } = invocation;
         let started = Instant::now();
         let mut metrics = Metrics::default();
-        let name = self.job(&payload, services).unwrap_or(self.name().to_owned());
+        let name = self.job(&payload).unwrap_or(self.name().to_owned());
         let answer = self.work(services, payload, deadline, &mut metrics).await;
         metrics.ended(answer.is_err(), started.elapsed());
         match &answer {
@@ -85,7 +86,8 @@ impl Function {
         deadline: Deadline,
         metrics: &mut Metrics,
     ) -> Result<Value, Failure> {
-        let job = self.job(&payload, services);
+        let job = self.job(&payload);
+        let lane = check::lane(&payload).unwrap_or(Lane::ONLY);
         let request = Request::read(payload, services.watched())?;
         match (&request, self, &job) {
             (_, Function::Ingest, _) | (Request::Job(_), _, Some(_)) => {}
@@ -104,15 +106,15 @@ impl Function {
             Function::Ingest => ingest::run(&mut run, request).await,
             Function::Compact => compact::run(&mut run).await,
             Function::Prune => prune::run(&mut run).await,
-            Function::Check => check::run(&mut run, &job.unwrap_or_default()).await,
+            Function::Check => check::run(&mut run, lane).await,
         }
     }
 
     /// The job that a payload asks for, if it is one of this function's.
-    fn job(self, payload: &Value, services: &Services<'_>) -> Option<String> {
+    fn job(self, payload: &Value) -> Option<String> {
         let job = payload["job"].as_str()?;
-        let is_lane = self == Function::Check && check::lane(job, services.environment.check_lanes).is_some();
-        (job == self.name() || is_lane).then(|| job.to_owned())
+        let is_own = if self == Function::Check { check::lane(payload).is_some() } else { job == self.name() };
+        is_own.then(|| job.to_owned())
     }
 }
 

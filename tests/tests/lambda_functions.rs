@@ -191,11 +191,12 @@ fn a_check_and_the_scrub_beside_it_each_read_packs_of_their_own() {
     }
     let packs = world.view().state.packs.len() as f64;
     let mut environment = environment(world.repository.owner.fingerprint());
-    (environment.check_parts, environment.check_lanes) = (1, 2);
+    environment.check_parts = 1;
     let mut read = Vec::new();
     for job in ["check", "scrub-1"] {
+        let asked = json!({ "job": job, "lanes": 2 });
         let (answer, metrics) =
-            work(&environment, &world.store, Function::Check, json!({ "job": job }), Duration::from_secs(600)).unwrap();
+            work(&environment, &world.store, Function::Check, asked, Duration::from_secs(600)).unwrap();
         assert_eq!((&answer["ok"], &answer["packs_left"]), (&json!(true), &json!(0)));
         read.extend(metrics.value("PacksRead"));
     }

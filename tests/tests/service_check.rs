@@ -344,7 +344,7 @@ fn the_pieces_of_a_large_object_are_read_ahead() {
         let (hash, name) = (ObjectHash::of(&bytes), format!("packs/{count}"));
         block_on(store.create(&key(&name), bytes.into())).unwrap();
         let slow = Slow::new(&store);
-        assert_eq!(slow.run(objects::hash(&slow, &name, (count * (8 << 20)) as u64)).unwrap(), Some(hash));
+        assert_eq!(slow.run(objects::hash_ahead(&slow, &name, (count * (8 << 20)) as u64, 4)).unwrap(), Some(hash));
         slow.now()
     };
     let one = pieces(1);

@@ -103,8 +103,9 @@ pub(super) fn restic(context: &Context<'_>, options: &args::Restic) -> Result<Ex
         summary.copied.push(CopiedRow::of_restic(snapshot, made.as_ref()));
         if let Some(paths) = snapshot.paths_cut {
             let (id, above) = (&snapshot.id[..8], PathField([b"/", &snapshot.paths[0][..]].concat()).human());
-            let note =
-                format!("snapshot {id} of restic has {paths} paths, more than a copy can name: it names {above}");
+            let note = format!(
+                "snapshot {id} of restic has {paths} paths, more than a copy can hold; the copy names only {above}"
+            );
             context.report.note(&note);
         }
     }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use copal_format::time::Time;
 
 use header::{BLOCK, Header};
-use records::{Most, Records};
+use records::{MUCH, Most, Records};
 
 /// A tar archive that is being read. After [`Archive::next`] returned a member, reading gives its content without holes.
 pub struct Archive<R> {
@@ -63,7 +63,7 @@ pub struct Member {
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether it has an ACL in a form that is not read.
     pub has_acl: bool,
-    /// Why it cannot be kept: what the header says of it is not well formed, but for the place of the next one.
+    /// Why it cannot be kept. Its size is known all the same, so the next member can be found.
     pub fault: Option<&'static str>,
 }
 
@@ -139,7 +139,14 @@ impl<R: Read> Archive<R> {
                 b'K' => long_link = Some(self.text(&header)?),
                 b'x' | b'X' => {
                     let bytes = self.body(&header, RECORDS_MAX)?;
-                    records.take(&bytes, OF_MEMBER).unwrap_or_else(|why| fault.is(why));
+                    match records.take(&bytes, OF_MEMBER) {
+                        Ok(()) => {}
+                        // Behind the bad record may stand the size, without which content would be taken for headers.
+                        Err(why) if why == MUCH || bytes.windows(5).any(|text| text == b"size=") => {
+                            return Err(self.malformed(why));
+                        }
+                        Err(why) => fault.is(why),
+                    }
                 }
                 b'g' => {
                     let bytes = self.body(&header, RECORDS_MAX)?;
@@ -173,12 +180,12 @@ impl<R: Read> Archive<R> {
         let name = sparse_name.or(path).or(long_name).unwrap_or_else(|| header.name());
         let link = records.remove("linkpath").or(long_link).unwrap_or_else(|| header.link());
         let device = |which: usize| header.device(which).and_then(|number| u32::try_from(number).ok());
-        let mut device = |which| fault.unless(device(which), "a number of its device is none");
+        let mut device = |which| fault.unless(device(which), "its device number is not a number");
         let kind = match header.kind() {
             b'1' => MemberKind::HardLink(link),
             b'2' => {
                 if link.is_empty() || link.contains(&0) {
-                    fault.is("no symbolic link can have its target");
+                    fault.is("its link target is empty or contains a zero byte");
                 }
                 MemberKind::Symlink(link)
             }
@@ -202,7 +209,8 @@ impl<R: Read> Archive<R> {
                     Ok((stretches, found)) => (size, holes, self.content) = (map.size, found, stretches),
                     Err(why) => fault.is(why),
                 },
-                Err(ArchiveError::Malformed { why, .. }) => fault.is(why),
+                // Of an old sparse file, blocks of the map may be left before the content.
+                Err(ArchiveError::Malformed { why, .. }) if header.kind() != b'S' => fault.is(why),
                 Err(error) => return Err(error),
             }
         }
@@ -224,7 +232,7 @@ impl<R: Read> Archive<R> {
             gid,
             user: records.remove("uname").unwrap_or_else(|| header.user()),
             group: records.remove("gname").unwrap_or_else(|| header.group()),
-            mtime: fault.unless(mtime, "its time is none"),
+            mtime: fault.unless(mtime, "its time is not a number"),
             size,
             holes,
             has_acl: records.has_acl(),
@@ -249,7 +257,7 @@ impl<R: Read> Archive<R> {
     }
 
     fn size_of(&self, header: &Header) -> Result<u64, ArchiveError> {
-        header.size().ok_or_else(|| self.malformed("its size is none"))
+        header.size().ok_or_else(|| self.malformed("its size is not a number"))
     }
 
     /// The body of a header that holds a name.
@@ -361,7 +369,7 @@ fn padding_of(size: u64) -> u64 {
 /// How compressed streams begin, and what uncompresses them.
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2")];
-const BAD_NUMBER: &str = "a number in its header is none";
+const BAD_NUMBER: &str = "its header has a field that is not a number";
 /// Bytes of a name.
 const NAME_MAX: u64 = 128 << 10;
 /// Bytes of the records of one member, with all its attributes and a map of its holes.

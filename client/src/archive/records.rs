@@ -67,7 +67,7 @@ impl Records {
     /// Takes the last value of a key, a number.
     pub(super) fn number(&mut self, key: &str) -> Result<Option<u64>, &'static str> {
         let value = self.remove(key);
-        value.map(|value| number(&value).ok_or("a number of its extended header is none")).transpose()
+        value.map(|value| number(&value).ok_or("a number of its extended header is not a number")).transpose()
     }
 
     /// Takes all values of the keys of an old map of holes, each with whether it is of the first key.
@@ -137,6 +137,6 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
     out
 }
 
-const MUCH: &str = "its extended headers say more than is held in memory";
+pub(super) const MUCH: &str = "its extended headers say more than is held in memory";
 /// Digits of a record's length.
 const DIGITS: usize = 20;

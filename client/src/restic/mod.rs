@@ -150,7 +150,7 @@ impl Restic {
         let path = |path: &String| path.strip_prefix('/').unwrap_or(path).as_bytes().to_vec();
         let mut snapshot = ResticSnapshot {
             id: id.to_string(),
-            time: node::time(&file.time).ok_or("its time is none")?,
+            time: node::time(&file.time).ok_or("its time cannot be read")?,
             paths: file.paths.iter().map(path).collect(),
             paths_cut: None,
             host: file.hostname,

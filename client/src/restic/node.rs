@@ -97,7 +97,7 @@ impl Node<'_> {
         owner: &mut Arc<Owner>,
         index: &Index,
     ) -> Result<Entry, &'static str> {
-        let mtime = time(&self.mtime).ok_or("its time is none")?;
+        let mtime = time(&self.mtime).ok_or("its time cannot be read")?;
         let found = Owner {
             uid: self.uid,
             gid: self.gid,

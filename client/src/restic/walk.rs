@@ -83,7 +83,7 @@ impl Tree {
 const NODE_LEAST: usize = 24;
 /// The nodes of the largest tree.
 const NODES_MAX: usize = super::TREE_MAX as usize / NODE_LEAST;
-const NO_NODES: &str = "its nodes are no nodes";
+const NO_NODES: &str = "its list of nodes is malformed, or longer than that of any tree";
 
 /// Walks through all directories.
 pub(super) struct Walk<'a> {

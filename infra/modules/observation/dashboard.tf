@@ -1,12 +1,14 @@
 locals {
+  checks = concat(["check"], var.scrubs)
+
   # One picture for each question: does it run, does it keep up, is anything lost, what does it free.
   pictures = [
     { title = "Runs", statistic = "Sum", metrics = [for function in keys(var.functions) : [function, "Runs"]] },
     { title = "Failures", statistic = "Sum", metrics = [for function in keys(var.functions) : [function, "Failures"]] },
     { title = "Manifests", statistic = "Sum", metrics = [["ingest", "ManifestsAccepted"], ["ingest", "ManifestsRejected"]] },
     { title = "Oldest undecided manifest, s", statistic = "Maximum", metrics = [["ingest", "UndecidedAge"]] },
-    { title = "Damage", statistic = "Maximum", metrics = [["check", "Damage"], ["check", "Stale"], ["prune", "LostChunks"]] },
-    { title = "Read by checks", statistic = "Sum", metrics = [["check", "BytesRead"]] },
+    { title = "Damage", statistic = "Maximum", metrics = concat([for job in local.checks : [job, "Damage"]], [["check", "Stale"], ["prune", "LostChunks"]]) },
+    { title = "Read by checks", statistic = "Sum", metrics = [for job in local.checks : [job, "BytesRead"]] },
     { title = "Freed and waiting", statistic = "Maximum", metrics = [["prune", "BytesDeleted"], ["prune", "BytesPending"], ["prune", "BytesDead"]] },
     { title = "Held and expired", statistic = "Maximum", metrics = [["prune", "SnapshotsHeld"], ["prune", "SnapshotsExpired"]] },
     { title = "Requests and refusals", statistic = "Sum", metrics = [["gateway", "Runs"], ["gateway", "Refused"]] },

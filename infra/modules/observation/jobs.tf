@@ -8,14 +8,14 @@ locals {
     rejected   = { function = "ingest", metric = "ManifestsRejected", do = "A client's manifest was rejected: the log of ingest and copal status say why. The next backup uploads what was missing; if it comes again, revoke the client." }
     waiting    = { function = "ingest", metric = "UndecidedAge", statistic = "Maximum", threshold = 3600, do = "Manifests wait for more than an hour: events are lost and reconciliation fails too, or one chain cannot be worked. The log of ingest names the client." }
     unbelieved = { function = "ingest", metric = "DecisionsRefused", do = "A change or an expiry is not believed: somebody writes what they may not. Or a manifest waits for a root that is missing. The log of ingest names the object." }
-    damage     = merge(local.day, { function = "check", metric = "Damage", statistic = "Maximum", do = "The last check found damage that is needed: its log names the objects and the snapshots. Back the sources up again; bring back what was deleted from an earlier version." })
+    damage     = merge(local.day, { function = "check", metric = "Damage", statistic = "Maximum", do = local.of_check.damage })
     stale      = merge(local.day, { function = "check", metric = "Stale", statistic = "Maximum", periods = 7, do = "For a week something is damaged that nothing needs now: the log of check names it." })
     lost       = merge(local.day, { function = "prune", metric = "LostChunks", statistic = "Maximum", do = "Kept snapshots refer to what has no copy: run a check, then back the sources up again." })
     held       = merge(local.day, { function = "prune", metric = "SnapshotsHeld", statistic = "Maximum", do = "A series has shrunk or changed by much, and nothing of it expires: look at the machine, then copal policy release or restore." })
     repeated   = merge(local.day, { function = "prune", metric = "UnprovenCopies", statistic = "Maximum", threshold = 1000, do = "Packs that nobody has proven repeat many chunks that are there: run copal check --full, which proves what is sound and names the packs that lie; revoke their client." })
     deleting   = merge(local.day, { function = "prune", metric = "BytesDeleted", threshold = var.deleted_bytes_most, do = "Prune deleted unusually much within a day: disable its schedule, look at copal policy show and who forgot what, copal undelete within the grace period; after it restore earlier versions." })
     pruning    = merge(local.day, { function = "prune", metric = "Failures", do = "A prune failed: the log line with failed says why. Contradicted, StateLost and Owner need a person, Store mostly passes, Expired means more time." })
-    checking   = merge(local.day, { function = "check", metric = "Failures", periods = 2, do = "Checks fail two days in a row: the log line with failed says why." })
+    checking   = merge(local.day, { function = "check", metric = "Failures", periods = 2, do = local.of_check.checking })
     compacting = merge(local.day, { function = "compact", metric = "Failures", periods = 2, do = "Compactions fail two days in a row: the log line with failed says why." })
     ingesting  = { function = "ingest", metric = "Failures", periods = 2, do = "Ingest fails two hours in a row: the log line with failed says why. StateLost and Owner need a person." }
     }, {
@@ -25,11 +25,20 @@ locals {
       do       = "The last completed ${round} is more than ${days} days old: ${local.rounds[round].because} Look at the schedule, the queue of failed runs and the function's log."
     })
     }, {
+    for job in var.scrubs : "damage-${job}" => merge(local.day, { function = job, metric = "Damage", statistic = "Maximum", do = local.of_check.damage })
+    }, {
+    for job in var.scrubs : "checking-${job}" => merge(local.day, { function = job, metric = "Failures", periods = 2, do = local.of_check.checking })
+    }, {
     no-ingest = merge(local.day, {
       function = "ingest", metric = "Runs", below = true, threshold = 1, missing = "breaching",
       do       = "No ingest in a day: it is not scheduled, or does not start. Look at the schedule and at the queue of failed runs."
     })
   })
+
+  of_check = {
+    damage   = "The last check found damage that is needed: its log names the objects and the snapshots. Back the sources up again; bring back what was deleted from an earlier version."
+    checking = "Checks fail two days in a row: the log line with failed says why."
+  }
 
   # Each lane of the packs is a round of its own.
   round_days = merge(var.round_days, { for job in var.scrubs : job => var.round_days.scrub if contains(keys(var.round_days), "scrub") })

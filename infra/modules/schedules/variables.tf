@@ -9,8 +9,8 @@ variable "account" {
 }
 
 variable "jobs" {
-  description = "When each job runs, in EventBridge's expressions, and the alias of the function that does it."
-  type        = map(object({ expression = string, enabled = bool, function_arn = string }))
+  description = "When each job runs, in EventBridge's expressions, the alias of the function that does it, and how many runs divide the packs."
+  type        = map(object({ expression = string, enabled = bool, function_arn = string, lanes = optional(number, 1) }))
 }
 
 variable "dead_letters_arn" {

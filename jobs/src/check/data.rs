@@ -12,7 +12,7 @@ use super::{Harm, Report};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects;
+use crate::objects::{self, PIECES};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
@@ -64,6 +64,11 @@ impl Lane {
     /// Lane `number` of `of`, counted from 0; none if there are not so many.
     pub fn new(number: u32, of: u32) -> Option<Self> {
         (number < of).then_some(Self { number, of })
+    }
+
+    /// Whether it is the first one, whose check looks at the structure too.
+    pub fn is_first(self) -> bool {
+        self.number == 0
     }
 
     fn has(self, pack: &PackId) -> bool {
@@ -163,7 +168,7 @@ pub fn due<'a>(
 
 /// Whether a pack's bytes are whole; otherwise what is wrong.
 async fn read(job: &JobContext<'_>, id: PackId, record: &PackRecord) -> Result<Result<(), Trouble>, JobError> {
-    let read = objects::hash(job.store, &layout::pack(record.place, id), record.length).await;
+    let read = objects::hash_ahead(job.store, &layout::pack(record.place, id), record.length, PIECES).await;
     Ok(match read.map_err(JobError::from) {
         Ok(None) => Err(Trouble::Missing),
         Ok(Some(hash)) if hash.0 == id.0 => Ok(()),
@@ -172,7 +177,7 @@ async fn read(job: &JobContext<'_>, id: PackId, record: &PackRecord) -> Result<R
     })
 }
 
-/// Bytes of packs that are read at the same time.
+/// Bytes of packs that are read at the same time. A larger pack is read alone, in pieces that hold as much.
 const TOGETHER: u64 = 32 << 20;
 /// The golden ratio, as a fraction of 2^64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -107,7 +107,7 @@ pub async fn note(job: &JobContext<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let mut view = view::read_parts(job.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();
-        // Marks stay as they are in domains that were not examined, unless what is known of one of their packs changes.
+        // Marks change only in domains that were examined, and where a pack was lost or came back.
         let mut domains = harm.seen.clone();
         let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Mistake::UnseenAcquitted);
         for (id, record) in &view.state.packs {

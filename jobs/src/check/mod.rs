@@ -101,10 +101,19 @@ pub async fn scrub(job: &JobContext<'_>, lane: Lane, parts: u32, budget: &Budget
     let share = Share { part: 1, parts, order: Order::Longest, lane };
     data::check(reading, &view, share, budget, &mut report, &mut harm).await?;
     witnessed.verdict().await?;
-    without_room(note(job, &harm).await)?;
-    // A pack that a prune has deleted meanwhile is missed by nobody.
+    if let Err(error) = without_room(note(job, &harm).await) {
+        // Marks in an index that cannot be read: what was found is told, and what is whole is noted all the same.
+        match error {
+            JobError::StateLost { evidence } => report.add(Kind::Missing, "index/", evidence),
+            error => report.blame_once(error)?,
+        }
+        harm.missing.clear();
+        harm.damaged.clear();
+        without_room(note(job, &harm).await)?;
+    }
+    // Drops findings about packs that a prune has removed from the state since.
     let newest = view::read_parts(job.store, &data::PACKS).await?;
-    report.findings.retain(|finding| finding.pack.is_some_and(|pack| newest.state.packs.contains_key(&pack)));
+    report.findings.retain(|finding| finding.pack.is_none_or(|pack| newest.state.packs.contains_key(&pack)));
     Ok(report)
 }
 

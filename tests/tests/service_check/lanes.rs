@@ -10,8 +10,10 @@ use copal_format::pack::{self, PackKind};
 use copal_format::time::Time;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{Depth, Kind, Lane, Tables, check_until, scrub};
+use copal_jobs::view::{Parts, read_parts};
 use copal_store::Store;
 use copal_store::record::Record;
+use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, Tree, World, noise};
 use futures::executor::block_on;
 
@@ -33,7 +35,8 @@ fn begin() -> (World, Client, Tree) {
 
 /// When each pack was read.
 fn reads(world: &World) -> BTreeMap<PackId, Time> {
-    world.view().state.packs.iter().map(|(id, record)| (*id, record.read)).collect()
+    let view = block_on(read_parts(&world.store, &Parts::RECORDS)).unwrap();
+    view.state.packs.iter().map(|(id, record)| (*id, record.read)).collect()
 }
 
 fn lanes() -> impl Iterator<Item = Lane> {
@@ -114,5 +117,26 @@ fn what_a_scrub_finds_is_noted_so_that_a_check_tells_of_it_and_the_next_backup_h
         let healed = world.back_up(&client, &tree);
         assert_eq!(world.restore(healed).as_ref(), Ok(&tree));
         assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    }
+}
+
+#[test]
+fn what_a_scrub_finds_is_told_even_where_the_index_cannot_be_read() {
+    for is_gone in [true, false] {
+        let (world, ..) = begin();
+        let name = pack_of(&world, PackKind::Data);
+        world.flip(&name);
+        for segment in world.names("index/") {
+            match is_gone {
+                true => world.destroy(&segment),
+                false => world.store.corrupt(&key(&segment), |bytes| bytes.truncate(20)).unwrap(),
+            }
+        }
+        let report = block_on(scrub(&world.job(), Lane::ONLY, 1, &Budget::unlimited())).unwrap();
+        let about = |start: &str| report.findings.iter().filter(|of| of.object.starts_with(start)).count();
+        assert_eq!((about(&name), about("index/"), report.findings.len()), (1, 1, 2), "{:?}", report.findings);
+        // It does not read the same packs for ever.
+        let id = layout::pack_of(&name).unwrap().1;
+        assert!(reads(&world).into_iter().all(|(pack, time)| (time.0 > 0) == (pack != id)));
     }
 }

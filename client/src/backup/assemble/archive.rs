@@ -38,6 +38,8 @@ impl Assembly<'_, '_> {
             let is_nameless = path.is_top() && member.kind != MemberKind::Directory;
             if let Some(why) = member.fault.or(is_nameless.then_some("a member without a name is no directory")) {
                 self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.to_owned() });
+                links.targets.remove(&path);
+                entries.push(Record { path, number, says: LOST.to_vec() }).map_err(BackupError::Scratch)?;
                 continue;
             }
             if let MemberKind::HardLink(target) = &member.kind {
@@ -57,6 +59,8 @@ impl Assembly<'_, '_> {
             let Some(says) = says(&member, &content) else {
                 let why = "the number of its owner or group is too large".to_owned();
                 self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+                links.targets.remove(&path);
+                entries.push(Record { path, number, says: LOST.to_vec() }).map_err(BackupError::Scratch)?;
                 continue;
             };
             links.targets.remove(&path);
@@ -96,8 +100,9 @@ impl Assembly<'_, '_> {
             while files.next_if(is_before).is_some() {}
             let Some((path, own)) = link_of(&link) else { continue };
             match files.peek().filter(|file| file.path == link.path && file.number < link.number) {
-                Some(file) if kind_of(file) == Some(EntryKind::Directory) => {
-                    let why = format!("it is another name of /{}, which is a directory", link.path);
+                Some(file) if file.says == LOST || kind_of(file) == Some(EntryKind::Directory) => {
+                    let is = if file.says == LOST { "cannot be imported" } else { "is a directory" };
+                    let why = format!("it is another name of /{}, which {is}", link.path);
                     self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
                 }
                 Some(file) => {
@@ -265,5 +270,7 @@ fn entry_of(record: &Record, linked: &HashSet<u64>, last: &mut Arc<Owner>) -> Op
     Some(Entry { path, mode, owner: last.clone(), mtime, ctime: mtime, birth: None, inode: 0, size, content, extras })
 }
 
+/// What stands for an entry that cannot be kept, so that other names of it do not mean an older one.
+const LOST: &[u8] = &[];
 /// Bytes of entries that are sorted in memory.
 const SORTED: usize = 32 << 20;
