@@ -210,7 +210,8 @@ impl Restic {
         }
         let start = u64::from(blob.offset);
         let pack = name(&self.index.pack(blob));
-        let sealed = wait(self.store.read_range(&pack, start..start + u64::from(blob.length)))?;
+        let sealed = wait(self.store.read_range(&pack, start..start + u64::from(blob.length)));
+        let sealed = sealed.map_err(|error| of_object(self.store.as_ref(), error))?;
         let mut bytes = self.key.open(&sealed).ok_or(damaged(UNSEALED))?;
         if blob.is_compressed {
             bytes = decompressed(&bytes, blob.plain.into()).ok_or(damaged(UNPACKED))?;
@@ -266,9 +267,8 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
     for listed in wait(list_all(store, "keys/"))?.into_iter().take(MOST_KEYS) {
         let object = listed.key.to_string();
         let is_long = listed.stat.length > FILE_MAX;
-        let text =
-            if is_long { Ok(Default::default()) } else { wait(store.read(&listed.key)).map_err(CopyError::from) };
-        let text = match text {
+        let text = if is_long { Ok(Default::default()) } else { wait(store.read(&listed.key)) };
+        let text = match text.map_err(|error| of_object(store, error)) {
             Ok(text) => text,
             Err(CopyError::Damaged(why)) => {
                 odd = Some(ResticError::Damaged { object, why });
@@ -287,13 +287,24 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
     Err(odd.unwrap_or(ResticError::WrongPassword(wrong)))
 }
 
+/// An error of one object. It is one of the whole store if the configuration cannot be read either: else a disk that goes
+/// away would leave snapshots without files.
+fn of_object(store: &dyn Store, error: StoreError) -> CopyError {
+    match error {
+        StoreError::Io { .. } if matches!(wait(store.read(&name("config"))), Err(StoreError::Io { .. })) => {
+            CopyError::Store(error)
+        }
+        error => error.into(),
+    }
+}
+
 /// The text of a file.
 fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Vec<u8>, CopyError> {
     let damaged = |why: &str| CopyError::Damaged(why.to_owned());
     if wait(store.stat(&name(object)))?.is_some_and(|stat| stat.length > FILE_MAX) {
         return Err(damaged("it is longer than any such file"));
     }
-    let sealed = wait(store.read(&name(object)))?;
+    let sealed = wait(store.read(&name(object))).map_err(|error| of_object(store, error))?;
     // The key alone tells not which file it is: an exchanged one would be taken for another.
     if object != "config" && !has_its_hash(object, &sealed) {
         return Err(damaged("its bytes do not have the hash that names it"));

@@ -140,11 +140,18 @@ fn an_error_of_one_object_costs_that_object_and_one_of_the_store_is_no_damage() 
     assert!(paths.is_empty() && troubles[0].contains("Input/output error"), "{troubles:?}");
     let id = BlobId::from_hex(&blob).unwrap().chunk();
     assert!(matches!(restic.chunk(&id, &mut |_| {}), Err(ReadError::Damaged { .. })));
-    restic.store = Arc::new(Fault::new(whole, move |call| {
-        Fate::FailBefore(StoreError::Transient { op: Op::Read, key: call.key.into(), source: cause() })
-    }));
-    assert!(matches!(restic.snapshots(), Err(ResticError::Store(_))));
-    assert!(matches!(restic.chunk(&id, &mut |_| {}), Err(ReadError::Store(_))));
+    for is_away in [true, false] {
+        restic.store = Arc::new(Fault::new(whole.clone(), move |call| {
+            let (op, key, source) = (Op::Read, call.key.into(), cause());
+            Fate::FailBefore(match is_away {
+                true => StoreError::Transient { op, key, source },
+                // A disk that is gone: nothing of it can be read.
+                false => StoreError::Io { op, key, source },
+            })
+        }));
+        assert!(matches!(restic.snapshots(), Err(ResticError::Store(_))), "{is_away}");
+        assert!(matches!(restic.chunk(&id, &mut |_| {}), Err(ReadError::Store(_))), "{is_away}");
+    }
 }
 
 #[test]
