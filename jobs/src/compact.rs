@@ -119,8 +119,8 @@ struct Chain {
 
 /// The chains of a domain, the smallest first. Only a full segment gets a successor: a small one is better merged.
 fn chains(view: &View, domain: DomainId, limits: &Limits) -> Vec<Chain> {
-    let of_domain = view.state.segments.iter().filter(|((of, _), _)| *of == domain);
-    let mut parts: Vec<Part> = of_domain.map(|((_, hash), record)| (*hash, record.clone())).collect();
+    let of_domain = view.state.segments_of(domain);
+    let mut parts: Vec<Part> = of_domain.map(|(hash, record)| (hash, record.clone())).collect();
     parts.sort_by_key(|(hash, record)| (record.first, record.last, *hash));
     let mut chains: Vec<Chain> = Vec::new();
     for part in parts {

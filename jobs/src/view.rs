@@ -1,6 +1,7 @@
 //! View: the state of the repository as one root names it.
 
 mod lost;
+mod members;
 mod newest;
 
 pub use lost::lost_newer;
@@ -10,6 +11,7 @@ pub(crate) use newest::{Listed, newest_heads, read_root};
 pub use newest::{is_superseded, is_there, newest_number, read, read_parts};
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
@@ -22,6 +24,7 @@ use copal_store::{Store, StoreError};
 use crate::error::JobError;
 use crate::faults::windows;
 use crate::objects;
+use members::Members;
 
 /// A state as one root names it: all of it, or the requested [`Parts`].
 #[derive(Default)]
@@ -36,6 +39,7 @@ pub struct View {
     pub state: State,
     /// The index of each domain that was read.
     pub indexes: BTreeMap<DomainId, Index<Bytes>>,
+    pub(crate) members: OnceLock<Members>,
 }
 
 /// Selects which parts of the state are read.
@@ -86,7 +90,7 @@ impl View {
 
     /// The segments of a domain, with the hashes that name them.
     pub fn segments_of(&self, domain: DomainId) -> impl Iterator<Item = (ObjectHash, &Segment<Bytes>)> {
-        let hashes = self.state.segments.keys().filter(move |(of, _)| *of == domain).map(|(_, hash)| *hash);
+        let hashes = self.state.segments_of(domain).map(|(hash, _)| hash);
         hashes.zip(self.index(domain).map(Index::segments).unwrap_or_default().iter())
     }
 
@@ -135,6 +139,27 @@ impl View {
         self.load_indexes(store, [domain].into()).await
     }
 
+    /// Like [`Self::turn_to`], for the first of several domains in ascending order. Reads small indexes of the next ones
+    /// at the same time, and keeps them until it is their turn.
+    pub async fn turn_along(&mut self, store: &dyn Store, domains: &[DomainId]) -> Result<(), JobError> {
+        let Some(first) = domains.first() else { return Ok(()) };
+        self.indexes.retain(|of, _| of >= first);
+        if self.indexes.contains_key(first) || !has_index(&self.state, *first) {
+            return Ok(());
+        }
+        let mut bytes = 0;
+        let few = domains.iter().take(ALONG).take_while(|domain| {
+            bytes += self.state.segments_of(**domain).map(|(_, record)| record.length).sum::<u64>();
+            bytes <= IN_FLIGHT
+        });
+        let few: BTreeSet<DomainId> = few.chain([first]).copied().collect();
+        match self.load_indexes(store, few).await {
+            Ok(()) => Ok(()),
+            // One that cannot be read is nobody's fault but its own.
+            Err(_) => self.turn_to(store, *first).await,
+        }
+    }
+
     /// Reads the indexes of these domains that were not read yet.
     pub async fn load_indexes(&mut self, store: &dyn Store, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
         let (state, indexes) = (&self.state, &self.indexes);
@@ -151,6 +176,7 @@ impl View {
 
     /// Reads the snapshots into the state; [`Parts::HEADS`] leaves them out.
     pub async fn load_snapshots(&mut self, store: &dyn Store) -> Result<(), JobError> {
+        self.members = OnceLock::new();
         self.state.snapshots = self.records(store, &[RunKind::Snapshots]).await?.snapshots;
         Ok(())
     }
@@ -231,8 +257,7 @@ async fn read_runs(store: &dyn Store, runs: &[ObjectHash]) -> Result<Result<Vec<
 }
 
 fn has_index(state: &State, domain: DomainId) -> bool {
-    let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
-    state.segments.range(of_domain.clone()).next().is_some() || state.overlays.range(of_domain).next().is_some()
+    state.segments_of(domain).next().is_some() || !state.overlays_of(domain).is_empty()
 }
 
 /// Reads the index of a domain. The inner error is the name of a segment or overlay run that is gone.
@@ -241,9 +266,8 @@ async fn read_index(
     state: &State,
     domain: DomainId,
 ) -> Result<Result<Index<Bytes>, String>, JobError> {
-    let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
-    let calls = state.segments.range(of_domain.clone()).map(|((_, hash), _)| {
-        let name = layout::segment(*hash);
+    let calls = state.segments_of(domain).map(|(hash, _)| {
+        let name = layout::segment(hash);
         async move {
             let bytes = match store.map(&objects::key(&name)).await {
                 Ok(bytes) => bytes,
@@ -254,7 +278,7 @@ async fn read_index(
         }
     });
     // A store that does not map objects holds each segment in memory while it is read.
-    let longest = state.segments.range(of_domain).map(|(_, record)| record.length).max().unwrap_or(0);
+    let longest = state.segments_of(domain).map(|(_, record)| record.length).max().unwrap_or(0);
     let few = (IN_FLIGHT / longest.max(1)).max(2).min(windows().at_once as u64) as usize;
     let mut segments = Vec::new();
     for segment in objects::join_few(few, calls).await? {
@@ -317,5 +341,7 @@ pub(crate) async fn runs_named_by(store: &dyn Store, root: &Root) -> Result<Opti
     Ok(Some(root.runs.iter().map(|run| run.hash).chain(overlays).collect()))
 }
 
+/// Domains whose indexes are read at the same time.
+const ALONG: usize = 64;
 /// About how many bytes of segments are read at the same time.
 const IN_FLIGHT: u64 = 64 << 20;

@@ -1,5 +1,6 @@
 //! Check: finds what is damaged, says whom it harms, and lets clients heal it.
 
+mod domains;
 mod lanes;
 mod manifests;
 mod notes;

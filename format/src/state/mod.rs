@@ -5,6 +5,7 @@ mod record;
 pub(crate) mod run;
 mod snapshot;
 
+use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 
 pub use record::{
@@ -83,13 +84,21 @@ impl StateDelta {
 }
 
 impl State {
+    /// A domain's segments, ascending by name.
+    pub fn segments_of(&self, domain: DomainId) -> impl Iterator<Item = (ObjectHash, &SegmentRecord)> {
+        self.segments.range(all_of(domain)).map(|((_, hash), record)| (*hash, record))
+    }
+
     /// A domain's overlay runs, the newest first.
     pub fn overlays_of(&self, domain: DomainId) -> Vec<(ObjectHash, &OverlayRecord)> {
-        let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
-        let mut runs: Vec<_> = self.overlays.range(of_domain).map(|((_, hash), record)| (*hash, record)).collect();
+        let mut runs: Vec<_> = self.overlays.range(all_of(domain)).map(|((_, hash), record)| (*hash, record)).collect();
         order::sort_by(&mut runs, |a, b| b.1.root.cmp(&a.1.root).then(a.0.cmp(&b.0)));
         runs
     }
+}
+
+fn all_of(domain: DomainId) -> RangeInclusive<(DomainId, ObjectHash)> {
+    (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]))
 }
 
 /// Folds runs into a state. Of each kind, the newest run must come first.

@@ -71,10 +71,8 @@ impl Comparison<'_> {
                 return Ok(Err(format!("the index has entries that pack {pack} does not hold")));
             }
         }
-        let is_new = |(id, record): &(&PackId, &PackRecord)| {
-            record.domain == self.domain && !self.before.state.packs.contains_key(id)
-        };
-        for (pack, _) in self.view.state.packs.iter().filter(is_new) {
+        let is_new = |(id, _): &(&PackId, &PackRecord)| !self.before.state.packs.contains_key(id);
+        for (pack, _) in self.view.packs_of(self.domain).filter(is_new) {
             let found = added.remove(pack).unwrap_or_default();
             let is_all = |of: &Segment<Bytes>| {
                 let mut sum = Sum::default();
@@ -92,7 +90,7 @@ impl Comparison<'_> {
     }
 
     fn named(&self, view: &View) -> BTreeSet<ObjectHash> {
-        view.state.segments.keys().filter(|(of, _)| *of == self.domain).map(|(_, hash)| *hash).collect()
+        view.state.segments_of(self.domain).map(|(hash, _)| hash).collect()
     }
 
     async fn read<'s>(&self, names: impl Iterator<Item = &'s ObjectHash>) -> Result<Vec<Segment<Bytes>>, JobError> {

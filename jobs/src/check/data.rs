@@ -170,7 +170,7 @@ pub fn due<'a>(
 async fn read(job: &JobContext<'_>, id: PackId, record: &PackRecord) -> Result<Result<(), Trouble>, JobError> {
     let read = objects::hash_ahead(job.store, &layout::pack(record.place, id), record.length, PIECES).await;
     Ok(match read.map_err(JobError::from) {
-        Ok(None) => Err(Trouble::Missing),
+        Ok(None) => Err(structure::absence(job, id, record).await?.unwrap_or(Trouble::Missing)),
         Ok(Some(hash)) if hash.0 == id.0 => Ok(()),
         Ok(Some(_)) => Err(Trouble::Damaged("its bytes do not have the hash it is named by".to_owned())),
         Err(error) => Err(Trouble::of(error)?),

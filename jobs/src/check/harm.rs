@@ -152,19 +152,20 @@ async fn want(
     proposal: &mut Proposal,
 ) -> Result<(), JobError> {
     let now = job.now().await?;
-    let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
-    let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
-        Some(changed) => changed.as_ref(),
-        None => view.state.packs.get(id),
-    };
-    let harmed: BTreeSet<PackTag> =
-        view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
     for domain in domains {
-        view.turn_to(job.store, domain).await?;
-        let Some(index) = view.index(domain) else { continue };
-        if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
+        let packs = view.packs_of(domain).map(|(id, record)| match proposal.delta.packs.get(id) {
+            Some(changed) => (id, changed.as_ref()),
+            None => (id, Some(record)),
+        });
+        let harmed = packs.filter(|(_, record)| record.is_some_and(|of| of.is_missing || of.is_damaged));
+        let harmed: BTreeSet<PackTag> = harmed.map(|(id, _)| id.tag()).collect();
+        // Most domains are sound: their segments need not be read.
+        let overlay = view::overlay_of(job.store, &view.state, domain).await?;
+        if harmed.is_empty() && !overlay.marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
             continue;
         }
+        view.turn_to(job.store, domain).await?;
+        let Some(index) = view.index(domain) else { continue };
         for (_, segment) in view.segments_of(domain) {
             for entry in segment.entries() {
                 let tag = entry.location.pack.tag();

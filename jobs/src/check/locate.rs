@@ -38,7 +38,7 @@ async fn drop_deleted(job: &JobContext<'_>, report: &mut Report) -> Result<(), J
     let domains = if report.findings.iter().any(is_unknown) { newest.domains() } else { Vec::new() };
     for domain in domains {
         // An unreadable index was reported before.
-        if structure::turn_to(job, &mut newest, domain).await?.is_some() {
+        if structure::turn_to(job, &mut newest, &[domain]).await?.is_some() {
             continue;
         }
         for (_, segment) in newest.segments_of(domain) {
@@ -70,7 +70,7 @@ async fn locate(
     let known: BTreeSet<PackId> =
         view.state.packs.iter().filter(|(_, of)| of.is_missing || of.is_damaged).map(|(id, _)| *id).collect();
     for domain in domains {
-        if structure::turn_to(job, view, domain).await?.is_some() {
+        if structure::turn_to(job, view, &[domain]).await?.is_some() {
             continue;
         }
         let inventory = structure::inventory(job, view, domain, &mut harm.clone(), None).await?;
@@ -94,7 +94,7 @@ impl Domain<'_> {
     fn locate(&self, budget: &Budget, report: &mut Report) {
         let graph = &self.inventory.graph;
         let bad = only_in(&self.inventory, |pack| self.is_bad(pack));
-        let snapshots = self.view.state.snapshots.values().filter(|snapshot| snapshot.domain == self.domain);
+        let snapshots = self.view.snapshots_of(self.domain).map(|(_, snapshot)| snapshot);
         let mut needed: Vec<_> = snapshots.filter(|of| self.needed.has(of) && !of.partial).collect();
         needed.sort_by_key(|snapshot| (Reverse(snapshot.accepted), snapshot.id));
         let all = graph.reach(needed.iter().map(|snapshot| snapshot.root));

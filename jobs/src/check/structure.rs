@@ -58,7 +58,7 @@ pub(super) async fn check(
             report.domains_left = (due.len() - at) as u64;
             return Ok(Looked { after: Some(due[at - 1]), is_readable });
         }
-        if let Some(Unreadable { object, why }) = turn_to(job, view, *domain).await? {
+        if let Some(Unreadable { object, why }) = turn_to(job, view, &due[at..]).await? {
             report.add_once(Kind::Damaged, object, why);
             is_readable = false;
             continue;
@@ -78,15 +78,15 @@ pub(super) struct Unreadable {
     why: String,
 }
 
-/// Reads the index of a domain; returns the part that cannot be read, if there is one. If a part is gone because a
+/// Reads the index of the first of these domains; returns the part that cannot be read, if there is one. If a part is gone because a
 /// newer root does not need it, continues with that root.
 pub(super) async fn turn_to(
     job: &JobContext<'_>,
     view: &mut View,
-    domain: DomainId,
+    domains: &[DomainId],
 ) -> Result<Option<Unreadable>, JobError> {
     loop {
-        match view.turn_to(job.store, domain).await {
+        match view.turn_along(job.store, domains).await {
             Err(JobError::StateLost { .. }) if view::is_superseded(job.store, view).await? => {
                 *view = view::read_parts(job.store, &Parts::RECORDS).await?;
             }
@@ -130,19 +130,27 @@ impl Look<'_> {
         id: PackId,
         record: &PackRecord,
     ) -> Result<Option<Trouble>, JobError> {
-        let name = layout::pack(record.place, id);
-        if self.stored.length(&name) == Some(record.length) {
-            return Ok(None);
+        match self.stored.length(&layout::pack(record.place, id)) == Some(record.length) {
+            true => Ok(None),
+            false => absence(job, id, record).await,
         }
-        Ok(match job.store.stat(&objects::key(&name)).await {
-            Ok(None) => Some(Trouble::Missing),
-            Ok(Some(Stat { length, .. })) if length == record.length => None,
-            Ok(Some(Stat { length, .. })) => {
-                Some(Trouble::Damaged(format!("it has {length} bytes and should have {}", record.length)))
-            }
-            Err(error) => Some(Trouble::of(error.into())?),
-        })
     }
+}
+
+/// Whether a pack is not there with its recorded length.
+pub(super) async fn absence(
+    job: &JobContext<'_>,
+    id: PackId,
+    record: &PackRecord,
+) -> Result<Option<Trouble>, JobError> {
+    Ok(match job.store.stat(&objects::key(layout::pack(record.place, id))).await {
+        Ok(None) => Some(Trouble::Missing),
+        Ok(Some(Stat { length, .. })) if length == record.length => None,
+        Ok(Some(Stat { length, .. })) => {
+            Some(Trouble::Damaged(format!("it has {length} bytes and should have {}", record.length)))
+        }
+        Err(error) => Some(Trouble::of(error.into())?),
+    })
 }
 
 /// What a domain holds. Adds what is wrong with its packs to `harm` and to the report of a look. Entries that a pack's
@@ -165,8 +173,7 @@ pub(super) async fn inventory<'a>(
         }
     }
     let mut inventory = InventoryBuilder::new(segments.clone(), job.scratch)?;
-    let of_domain = view.state.packs.iter().filter(|(_, record)| record.domain == domain);
-    let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
+    let packs: Vec<(&PackId, &PackRecord)> = view.packs_of(domain).collect();
     for some in packs.chunks(TABLES) {
         let look_at = &look;
         let calls = some.iter().map(|(id, record)| async move {
@@ -310,8 +317,7 @@ fn count_down(
 type Said = (ChunkId, usize, u32, u16);
 
 fn check_closure(view: &View, domain: DomainId, (inventory, needed): (&Inventory, &Needed), report: &mut Report) {
-    let snapshots = view.state.snapshots.values();
-    let needed = snapshots.filter(|snapshot| snapshot.domain == domain && needed.has(snapshot));
+    let needed = view.snapshots_of(domain).map(|(_, snapshot)| snapshot).filter(|snapshot| needed.has(snapshot));
     let graph = &inventory.graph;
     let mut unresolved: Vec<ChunkId> = graph.absent_ids().copied().collect();
     unresolved.extend(needed.map(|snapshot| snapshot.root).filter(|root| graph.number(root).is_none()));

@@ -161,8 +161,8 @@ impl Pass<'_> {
     /// The segments to merge with `fresh` new entries, read whole. The smallest come first, as long as each is no
     /// larger than the sum of all before it.
     async fn to_fold(&self, domain: DomainId, fresh: u64) -> Result<Vec<(ObjectHash, Bytes)>, JobError> {
-        let of_domain = self.view.state.segments.iter().filter(|((of, _), _)| *of == domain);
-        let mut sizes: Vec<(u64, ObjectHash)> = of_domain.map(|((_, hash), record)| (record.entries, *hash)).collect();
+        let of_domain = self.view.state.segments_of(domain);
+        let mut sizes: Vec<(u64, ObjectHash)> = of_domain.map(|(hash, record)| (record.entries, hash)).collect();
         sizes.sort_unstable();
         let (mut total, mut folded) = (fresh, Vec::new());
         for (entries, hash) in sizes {

@@ -160,8 +160,7 @@ impl Part<'_> {
 
     /// Notes the snapshots whose root pages this plan removes.
     fn bury_roots(&self, inventory: &Inventory<'_>, plan: &Plan, proposal: &mut Proposal) {
-        let snapshots = self.view.state.snapshots.values().filter(|snapshot| snapshot.domain == self.domain);
-        for root in snapshots.map(|snapshot| snapshot.root) {
+        for root in self.view.snapshots_of(self.domain).map(|(_, snapshot)| snapshot.root) {
             let Some(number) = inventory.graph.number(&root) else { continue };
             let mut copies = inventory.copies_of(number).peekable();
             if copies.peek().is_some() && copies.all(|copy| plan.removed.has(copy)) {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_format::id::PackId;
+use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout::Prunable;
 use copal_format::state::DoomedState;
 use copal_format::time::Time;
@@ -39,13 +39,14 @@ pub(super) async fn doom_orphans(
         return Ok(());
     }
     let named_runs = runs_named(job).await?;
+    let named_segments: BTreeSet<ObjectHash> = view.state.segments.keys().map(|(_, hash)| *hash).collect();
     for name in old {
         let is_named = match name {
             Prunable::Pack(_, pack) => {
                 let is_known = |pack| view.state.packs.contains_key(pack) || proposal.delta.packs.contains_key(pack);
                 is_known(&pack) || claimed.contains(&pack)
             }
-            Prunable::Segment(hash) => view.state.segments.keys().any(|(_, named)| *named == hash),
+            Prunable::Segment(hash) => named_segments.contains(&hash),
             // A root that cannot be read may name the run.
             Prunable::Run(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
         };

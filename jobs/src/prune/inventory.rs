@@ -45,8 +45,8 @@ impl Part<'_> {
         tables: &mut Tables,
         proposal: &mut Proposal,
     ) -> Result<Inventory<'_>, JobError> {
-        let of_domain = self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain);
         let is_doubtful = |record: &PackRecord| record.kind == PackKind::Tree && record.is_damaged;
+        let of_domain = self.view.packs_of(self.domain);
         of_domain.filter(|(_, record)| is_doubtful(record)).for_each(|(id, _)| tables.doubt(*id));
         let overlay = self.view.indexes[&self.domain].overlay();
         let is_unexplained = |id: &ChunkId| !overlay.bits(id, PackTag::NONE).contains(Bits::LOST);
@@ -69,8 +69,7 @@ impl Part<'_> {
         let segments = self.view.segments_of(self.domain).map(|(_, segment)| segment.clone()).collect();
         let mut inventory = InventoryBuilder::new(segments, self.job.scratch)?;
         let mut changed = Changed::new();
-        let of_domain = self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain);
-        let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
+        let packs: Vec<(&PackId, &PackRecord)> = self.view.packs_of(self.domain).collect();
         for some in packs.chunks(TABLES) {
             let known: &Tables = tables;
             let calls = some.iter().map(|(id, record)| async move {

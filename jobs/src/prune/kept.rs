@@ -14,10 +14,9 @@ use crate::view::View;
 
 /// The root pages of a domain's kept snapshots and of guarded forgotten ones, the newest first.
 pub(super) fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration, guarded: &Guarded) -> Vec<ChunkId> {
-    let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
     let is_missed = |of: &SnapshotRecord| is_planted(Mistake::UndeleteMissed) && of.state_time > of.accepted;
     let stays = |key, of: &SnapshotRecord| is_marked(view, key, now, grace) || guarded.protected.contains(&of.id);
-    let kept = snapshots.filter(|(key, of)| stays(**key, of) && !is_missed(of));
+    let kept = view.snapshots_of(domain).filter(|(key, of)| stays(**key, of) && !is_missed(of));
     let mut roots: Vec<(Time, ChunkId)> = kept.map(|(_, snapshot)| (snapshot.accepted, snapshot.root)).collect();
     roots.sort_unstable_by_key(|(accepted, root)| (Reverse(*accepted), *root));
     roots.into_iter().map(|(_, root)| root).collect()

@@ -135,8 +135,7 @@ impl<'s> Replay<'s> {
     }
 
     fn segments<'a>(&self, view: &'a View) -> impl Iterator<Item = ObjectHash> + 'a {
-        let domain = self.domain;
-        view.state.segments.keys().filter(move |(of, _)| *of == domain).map(|(_, hash)| *hash)
+        view.state.segments_of(self.domain).map(|(hash, _)| hash)
     }
 
     /// Takes what leaves out of the segments that others wrote meanwhile, also out of those that they merged. False if

@@ -292,14 +292,15 @@ impl<'a> Run<'a> {
             let (standings, floor) = (&self.standings, guarded.floor);
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
-            for domain in progress::behind(view.domains(), self.begins.after) {
+            let due = progress::behind(view.domains(), self.begins.after);
+            for (at, domain) in due.iter().copied().enumerate() {
                 // At least one domain is decided, however little time is left.
                 if last.is_some() && self.options.budget.is_over() {
                     after = last;
                     break;
                 }
                 let options = self.options;
-                view.turn_to(self.job.store, domain).await?;
+                view.turn_along(self.job.store, &due[at..]).await?;
                 let job = self.job;
                 let part =
                     Part { job, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };

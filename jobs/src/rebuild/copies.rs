@@ -53,14 +53,20 @@ pub(super) async fn compare(
     Ok(())
 }
 
+/// The packs of each domain.
+pub(super) fn by_domain(packs: &BTreeMap<PackId, Found>) -> BTreeMap<DomainId, Vec<(&PackId, &Found)>> {
+    let mut domains: BTreeMap<DomainId, Vec<_>> = BTreeMap::new();
+    for (id, found) in packs {
+        domains.entry(found.record.domain).or_default().push((id, found));
+    }
+    domains
+}
+
 /// The packs that share an id with another pack of their domain. Examines the ids of one domain at a time.
 fn sharing(packs: &BTreeMap<PackId, Found>) -> BTreeSet<PackId> {
-    let domains: BTreeSet<DomainId> = packs.values().map(|found| found.record.domain).collect();
     let mut shared = BTreeSet::new();
-    for domain in domains {
-        let of_domain: Vec<(&PackId, &Found)> =
-            packs.iter().filter(|(_, found)| found.record.domain == domain).collect();
-        let ids = (0u32..).zip(&of_domain).flat_map(|(at, (_, found))| found.table.ids.iter().map(move |id| (*id, at)));
+    for of_domain in by_domain(packs).values() {
+        let ids = (0u32..).zip(of_domain).flat_map(|(at, (_, found))| found.table.ids.iter().map(move |id| (*id, at)));
         let mut ids: Vec<(ChunkId, u32)> = ids.collect();
         ids.sort_unstable();
         for two in ids.windows(2).filter(|two| two[0].0 == two[1].0 && two[0].1 != two[1].1) {

@@ -1,6 +1,6 @@
 //! Index: makes the segment and the overlay of a domain from the tables of its packs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use copal_engine::mark::{Inventory, InventoryBuilder, PackItem, Trust};
 use copal_format::id::{ChunkId, DomainId, PackId, PackTag, SnapshotId};
@@ -21,20 +21,18 @@ use crate::error::JobError;
 pub(super) fn index_domain(
     job: &JobContext<'_>,
     (domain, guarded): (DomainId, &BTreeSet<SnapshotId>),
-    packs: &BTreeMap<PackId, Found>,
+    (packs, snapshots): (&[(&PackId, &Found)], &[SnapshotRecord]),
     now: Time,
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(), JobError> {
-    let packs: Vec<(&PackId, &Found)> = packs.iter().filter(|(_, pack)| pack.record.domain == domain).collect();
     let mut writer = SegmentWriter::new(domain, job.random());
-    for (id, pack) in &packs {
+    for (id, pack) in packs {
         writer.add_pack(**id, pack.record.place, &pack.table)?;
     }
     let stays = |record: &SnapshotRecord| record.state == SnapshotState::Forgotten && guarded.contains(&record.id);
-    let kept = proposal.delta.snapshots.values().flatten();
-    let roots: Vec<ChunkId> = kept
-        .filter(|record| record.domain == domain)
+    let roots: Vec<ChunkId> = snapshots
+        .iter()
         .filter(|record| record.state == SnapshotState::Kept || stays(record))
         .map(|record| record.root)
         .collect();
@@ -48,7 +46,7 @@ pub(super) fn index_domain(
     };
     let segment = Segment::parse(all.bytes.as_slice());
     let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
-    let inventory = inventory_of(&segment, &packs, job.scratch)?;
+    let inventory = inventory_of(&segment, packs, job.scratch)?;
     let reach = inventory.graph.reach(roots);
     // Pages that nothing kept reaches and below which something is missing.
     let removed = inventory.graph.above(|reference| reference.is_none(), |page| reach.reached.has(page));

@@ -12,7 +12,7 @@ mod index;
 mod numbers;
 mod told;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_format::id::{ClientId, DomainId, PackId, SnapshotId};
@@ -189,11 +189,15 @@ async fn fold(
         let is_proven = pack.record.is_proven || proven.contains(id);
         proposal.delta.packs.insert(*id, Some(PackRecord { is_proven, ..pack.record.clone() }));
     }
-    let snapshots = proposal.delta.snapshots.values().flatten();
-    let domains: BTreeSet<DomainId> =
-        packs.values().map(|pack| pack.record.domain).chain(snapshots.map(|snapshot| snapshot.domain)).collect();
-    for domain in domains {
-        index::index_domain(job, (domain, &guarded), &packs, now, &mut proposal, &mut report)?;
+    let mut snapshots: BTreeMap<DomainId, Vec<SnapshotRecord>> = BTreeMap::new();
+    for snapshot in proposal.delta.snapshots.values().flatten() {
+        snapshots.entry(snapshot.domain).or_default().push(snapshot.clone());
+    }
+    let packs = copies::by_domain(&packs);
+    for domain in packs.keys().chain(snapshots.keys()).copied().collect::<BTreeSet<DomainId>>() {
+        let packs = packs.get(&domain).map(Vec::as_slice).unwrap_or_default();
+        let snapshots = snapshots.get(&domain).map(Vec::as_slice).unwrap_or_default();
+        index::index_domain(job, (domain, &guarded), (packs, snapshots), now, &mut proposal, &mut report)?;
     }
     report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;

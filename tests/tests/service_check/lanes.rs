@@ -93,14 +93,16 @@ fn a_scrub_reads_packs_and_neither_an_index_nor_what_clients_wrote() {
 
 #[test]
 fn what_a_scrub_finds_is_noted_so_that_a_check_tells_of_it_and_the_next_backup_heals_it() {
-    for is_gone in [true, false] {
+    for harm in ["gone", "flipped", "cut off"] {
         let (world, client, tree) = begin();
         let name = pack_of(&world, PackKind::Data);
         let ids = pack::parse(&world.read(&name)).unwrap().ids;
-        match is_gone {
-            true => world.destroy(&name),
-            false => world.flip(&name),
+        match harm {
+            "gone" => world.destroy(&name),
+            "flipped" => world.flip(&name),
+            _ => world.store.corrupt(&key(&name), |bytes| bytes.truncate(bytes.len() / 2)).unwrap(),
         }
+        let is_gone = harm == "gone";
         let all = (0..LANES).filter_map(|number| Lane::new(number, LANES));
         let found = all.flat_map(|lane| block_on(scrub(&world.job(), lane, 1, &Budget::unlimited())).unwrap().findings);
         let found: Vec<_> = found.map(|finding| (finding.kind, finding.object)).collect();
