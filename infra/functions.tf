@@ -9,11 +9,6 @@ locals {
     gateway = "Answers clients without credentials of AWS"
   }
 
-  # Every lane of a check runs at the same time.
-  concurrency = {
-    for function, settings in var.functions : function => function == "check" && settings.concurrency >= 0 ? max(settings.concurrency, var.check_lanes) : settings.concurrency
-  }
-
   # docs/aws.md says what each is.
   environment = {
     COPAL_BUCKET            = var.bucket

@@ -12,3 +12,10 @@ check "concurrency" {
     error_message = "This account may run too few functions at once to reserve some, and the apply will fail: ask AWS for a higher quota of Lambda (L-B99A9384), or set reserve_concurrency = false."
   }
 }
+
+locals {
+  # Every lane of a check runs at the same time.
+  concurrency = {
+    for function, settings in var.functions : function => function == "check" && settings.concurrency >= 0 ? max(settings.concurrency, var.check_lanes) : settings.concurrency
+  }
+}

@@ -21,7 +21,7 @@ run "a_schedule_asks_for_the_job_of_its_name_and_its_failure_is_heard_of" {
   }
 
   assert {
-    condition     = alltrue([for job, made in aws_scheduler_schedule.this : jsondecode(one(made.target).input) == (job == "scrub-1" ? { job = job, lanes = 2 } : { job = job }) && one(made.target).arn == var.jobs[job].function_arn])
+    condition     = alltrue([for job, made in aws_scheduler_schedule.this : one(made.target).input == (job == "scrub-1" ? jsonencode({ job = job, lanes = 2 }) : jsonencode({ job = job })) && one(made.target).arn == var.jobs[job].function_arn])
     error_message = "A schedule asks the wrong function, or for the wrong job."
   }
 

@@ -25,7 +25,7 @@ resource "aws_scheduler_schedule" "this" {
     arn      = each.value.function_arn
     role_arn = aws_iam_role.this.arn
     # A function does a job only if it is asked for it by name.
-    input = jsonencode(merge({ job = each.key }, each.value.lanes == 1 ? {} : { lanes = each.value.lanes }))
+    input = jsonencode({ for name, value in { job = each.key, lanes = each.value.lanes } : name => value if name == "job" || value != 1 })
 
     retry_policy {
       maximum_event_age_in_seconds = 3600

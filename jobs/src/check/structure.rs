@@ -78,8 +78,8 @@ pub(super) struct Unreadable {
     why: String,
 }
 
-/// Reads the index of the first of these domains; returns the part that cannot be read, if there is one. If a part is gone because a
-/// newer root does not need it, continues with that root.
+/// Reads the index of the first of these domains; returns the part that cannot be read, if there is one. If a part is
+/// gone because a newer root does not need it, continues with that root.
 pub(super) async fn turn_to(
     job: &JobContext<'_>,
     view: &mut View,
