@@ -201,7 +201,7 @@ fn a_check_and_the_scrub_beside_it_each_read_packs_of_their_own() {
         read.extend(metrics.value("PacksRead"));
     }
     assert!(read.iter().all(|read| *read > 0.0) && read.iter().sum::<f64>() == packs, "{read:?} of {packs}");
-    // What stands in the newest report is what the check of the structure found.
+    // A scrub writes no report: the newest one is that of the check, which looked at the structure.
     assert_eq!(world.names("reports/check/").len(), 1);
 }
 

@@ -114,7 +114,8 @@ impl<R: Read> Archive<R> {
         Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default(), behind: None }
     }
 
-    /// Where something other than zeros follows the end mark, which [`Archive::next`] has found.
+    /// The position of the first byte behind the end mark that is not zero; none if there is none, or before
+    /// [`Archive::next`] has read to the end.
     pub fn behind(&self) -> Option<u64> {
         self.behind
     }

@@ -152,7 +152,7 @@ impl Node<'_> {
 /// The time of a text in RFC 3339; one beyond what Copal keeps becomes the nearest that it keeps.
 pub(super) fn time(text: &str) -> Option<Time> {
     let pieces = Pieces::parse(text).ok()?;
-    // What jiff calls a timestamp ends a day before the year 9999 does, and restic writes that year for all later ones.
+    // restic writes the year 9999 for every later year. jiff's timestamps end a day before that year does.
     if pieces.date().year() == 9999 && pieces.to_numeric_offset().is_some() && pieces.time().is_some() {
         return Some(Time(i64::MAX));
     }
