@@ -2,6 +2,8 @@
 //! as many as there were ever backups, so this part of a check has a cursor of its own.
 
 use std::collections::BTreeSet;
+use std::iter;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use copal_format::client::ClientError;
@@ -9,11 +11,11 @@ use copal_format::id::{ClientId, ObjectHash};
 use copal_format::layout;
 use copal_format::manifest::Manifest;
 use copal_format::receipt::{Outcome, Receipt};
-use copal_store::StoreError;
+use copal_store::{Store, StoreError};
 use futures::future::join;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
-use super::{Kind, Report, numbers};
+use super::{Finding, Kind, Report, numbers};
 use crate::budget::Budget;
 use crate::clients;
 use crate::context::JobContext;
@@ -41,24 +43,35 @@ pub(super) async fn check(
     let clients: BTreeSet<ClientId> = known.iter().copied().chain(answered).collect();
     let first = from.map_or(ClientId([0; 16]), |link| link.client);
     let due: Vec<ClientId> = clients.range(first..).copied().collect();
-    let chains = due.iter().map(|client| Chain::look(job, *client, known.contains(client)));
-    let mut chains = stream::iter(chains).buffered(windows().at_once);
-    let mut steps = Steps { budget, left: 8 * windows().at_once };
-    for (at, client) in due.iter().enumerate() {
-        let Some(chain) = chains.try_next().await? else { break };
+    let looks = due.iter().map(|client| {
         let last = from.filter(|link| link.client == *client).map_or(0, |link| link.number);
-        let reached = chain.check(job, last, &mut steps, report).await?;
-        let behind = |client, number| Ok(Chains::Behind(Link { client, number, goes_first: false }));
-        match (reached, due.get(at + 1)) {
-            (Some(number), _) => {
-                report.clients_left = (due.len() - at) as u64;
-                return behind(*client, number);
+        Chain::look(job, (*client, last), known.contains(client))
+    });
+    // Across clients, too: most have few manifests, and a client at a time would wait for one of them after another.
+    let steps = stream::iter(looks)
+        .buffered(windows().at_once)
+        .map_ok(|chain| stream::iter(chain.steps()).map(Ok::<_, JobError>));
+    let reads = steps.try_flatten().map_ok(|step| step.read(job.store).map(Ok)).try_buffered(windows().at_once);
+    let mut reads = std::pin::pin!(reads);
+    let mut steps = Steps { budget, left: 8 * windows().at_once };
+    let (mut at, mut before) = (0, Before::of(0));
+    while let Some(Read { step, manifest, receipt }) = reads.try_next().await? {
+        match step.number {
+            None => {
+                before = Before::of(step.chain.last);
+                report.findings.extend(step.chain.found.iter().cloned());
             }
-            (None, Some(next)) if steps.is_over() => {
-                report.clients_left = (due.len() - at - 1) as u64;
-                return behind(*next, 0);
-            }
-            _ => {}
+            Some(number) => step.chain.check(job, number, (manifest, receipt), &mut before, report)?,
+        }
+        steps.take();
+        let client = step.chain.client;
+        at += usize::from(step.is_last);
+        let next = if step.is_last { due.get(at).map(|next| (*next, 0)) } else { step.number.map(|at| (client, at)) };
+        if let Some((client, number)) = next
+            && steps.is_over()
+        {
+            report.clients_left = (due.len() - at) as u64;
+            return Ok(Chains::Behind(Link { client, number, goes_first: false }));
         }
     }
     Ok(Chains::Done)
@@ -84,87 +97,117 @@ impl Steps<'_> {
 /// A client, and what is listed of it.
 struct Chain {
     client: ClientId,
+    /// The manifest that the last check ended with; 0 if it had none of this client.
+    last: u64,
     /// What its manifests are verified with; none if nothing of the client can be believed.
     key: Option<[u8; 32]>,
     manifests: BTreeSet<u64>,
     receipts: BTreeSet<u64>,
     /// What is wrong with its records.
-    found: Report,
+    found: Vec<Finding>,
+}
+
+/// A step along a chain: its beginning, or a manifest with the answer to it.
+struct Step {
+    chain: Arc<Chain>,
+    number: Option<u64>,
+    is_last: bool,
+}
+
+/// A step, and what was read for it; none of what is not listed.
+struct Read {
+    step: Step,
+    manifest: Given,
+    receipt: Given,
+}
+
+type Given = Result<Option<Bytes>, StoreError>;
+
+/// The manifest before the one that is looked at: its number, and its hash if it could be read.
+struct Before {
+    number: u64,
+    hash: Option<ObjectHash>,
+}
+
+impl Before {
+    /// What is known where a check goes on: manifest `last` is read again, because the next one must name its hash.
+    fn of(last: u64) -> Self {
+        Self { number: last.saturating_sub(1), hash: (last == 0).then_some(ObjectHash::NONE) }
+    }
 }
 
 impl Chain {
     /// Checks a client's records, and lists its manifests and the answers to them.
-    async fn look(job: &JobContext<'_>, client: ClientId, is_known: bool) -> Result<Self, JobError> {
+    async fn look(job: &JobContext<'_>, (client, last): (ClientId, u64), is_known: bool) -> Result<Self, JobError> {
         let receipts = numbers(job, &format!("receipts/{client}/")).await?;
         let manifests = numbers(job, &format!("manifests/{client}/")).await?;
-        let mut found = Report::default();
+        let mut report = Report::default();
         // A client of which only answers are there may never have existed.
-        let key = if is_known { manifest_key(job, client, &mut found).await? } else { None };
-        Ok(Self { client, key, manifests, receipts, found })
+        let key = if is_known { manifest_key(job, client, &mut report).await? } else { None };
+        Ok(Self { client, last, key, manifests, receipts, found: report.findings })
     }
 
-    /// Checks the chain from manifest `last` on. Returns the last manifest that was checked if the check had to end before
-    /// the end of the chain.
-    async fn check(
-        self,
+    /// The steps from manifest `last` on. A client may write anything behind the last answer, and leave gaps there: nothing
+    /// relies on it.
+    fn steps(self) -> Vec<Step> {
+        let answered = self.receipts.last().copied().unwrap_or(0);
+        let due = self.manifests.union(&self.receipts).copied();
+        let due: Vec<u64> = due.filter(|number| (self.last..=answered).contains(number)).collect();
+        let (chain, last) = (Arc::new(self), due.last().copied());
+        let numbers = iter::once(None).chain(due.into_iter().map(Some));
+        numbers.map(|number| Step { chain: chain.clone(), number, is_last: number == last }).collect()
+    }
+
+    /// Checks a manifest and the answer to it.
+    fn check(
+        &self,
         job: &JobContext<'_>,
-        last: u64,
-        steps: &mut Steps<'_>,
+        number: u64,
+        (manifest, receipt): (Given, Given),
+        before: &mut Before,
         report: &mut Report,
-    ) -> Result<Option<u64>, JobError> {
-        let Self { client, key, manifests, receipts, found } = self;
-        report.findings.extend(found.findings);
-        steps.take();
-        let answered = receipts.last().copied().unwrap_or(0);
-        // The manifest `last` is read again, because the next manifest must name its hash.
-        // A client may write anything behind the last answer, and leave gaps there: nothing relies on it.
-        let due = manifests.union(&receipts).copied().filter(|number| (last..=answered).contains(number));
-        let due: BTreeSet<u64> = due.collect();
-        let (mut number, mut before) = (last.saturating_sub(1), (last == 0).then_some(ObjectHash::NONE));
-        let read_if = async |is_there: bool, name: &str| match is_there {
-            true => objects::read(job.store, name).await,
-            false => Ok(None),
-        };
-        let reads = due.iter().map(|found| {
-            let is_there = (manifests.contains(found), receipts.contains(found));
-            let names = [layout::manifest(client, *found), layout::receipt(client, *found)];
-            async move {
-                let [manifest, receipt] = &names;
-                let found = join(read_if(is_there.0, manifest), read_if(is_there.1, receipt)).await;
-                (names, found)
-            }
-        });
-        let mut reads = stream::iter(reads).buffered(windows().at_once);
-        for found in &due {
-            let Some(([name, answer], (manifest, receipt))) = reads.next().await else { break };
-            let is_rejected = check_receipt((client, *found), (&answer, receipt), report)?;
-            if manifests.contains(found)
-                && let Some(key) = &key
-            {
-                if *found != number + 1 {
-                    report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
-                }
-                let expected = if *found == number + 1 { before } else { None };
-                (number, before) = (*found, None);
-                if let Some(bytes) = report.given(manifest)? {
-                    before = Some(ObjectHash::of(&bytes));
-                    match Manifest::verify(job.repository, key, client, *found, &bytes) {
-                        // Nothing relies on a manifest that was rejected.
-                        _ if is_rejected => {}
-                        Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
-                            report.add(Kind::Damaged, name, "it does not name the manifest before it");
-                        }
-                        Ok(_) => {}
-                        Err(error) => report.add(Kind::Damaged, name, error),
-                    }
-                }
-            }
-            steps.take();
-            if due.last() != Some(found) && steps.is_over() {
-                return Ok(Some(*found));
-            }
+    ) -> Result<(), JobError> {
+        let [name, answer] = self.names(number);
+        let is_rejected = check_receipt((self.client, number), (&answer, receipt), report)?;
+        let Some(key) = self.key.filter(|_| self.manifests.contains(&number)) else { return Ok(()) };
+        if number != before.number + 1 {
+            report.add(
+                Kind::Missing,
+                layout::manifest(self.client, before.number + 1),
+                "a manifest of the chain is gone",
+            );
         }
-        Ok(None)
+        let expected = before.hash.filter(|_| number == before.number + 1);
+        *before = Before { number, hash: None };
+        let Some(bytes) = report.given(manifest)? else { return Ok(()) };
+        before.hash = Some(ObjectHash::of(&bytes));
+        match Manifest::verify(job.repository, &key, self.client, number, &bytes) {
+            // Nothing relies on a manifest that was rejected.
+            _ if is_rejected => {}
+            Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
+                report.add(Kind::Damaged, name, "it does not name the manifest before it");
+            }
+            Ok(_) => {}
+            Err(error) => report.add(Kind::Damaged, name, error),
+        }
+        Ok(())
+    }
+
+    fn names(&self, number: u64) -> [String; 2] {
+        [layout::manifest(self.client, number), layout::receipt(self.client, number)]
+    }
+}
+
+impl Step {
+    async fn read(self, store: &dyn Store) -> Read {
+        let read_if = async |listed: &BTreeSet<u64>, name: &str| match self.number.filter(|at| listed.contains(at)) {
+            Some(_) => objects::read(store, name).await,
+            None => Ok(None),
+        };
+        let [manifest, receipt] = self.number.map(|number| self.chain.names(number)).unwrap_or_default();
+        let reads = join(read_if(&self.chain.manifests, &manifest), read_if(&self.chain.receipts, &receipt));
+        let (manifest, receipt) = reads.await;
+        Read { step: self, manifest, receipt }
     }
 }
 
