@@ -278,6 +278,11 @@ fn no_mount_hides_the_repository_or_the_keys_below_it() {
         let ran = crate::kit::Run::ran(run.env("COPAL_REPOSITORY", machine.path(repository)));
         assert!(ran.code == 2 && ran.err.contains("lies below"), "{ran}");
     }
+    for directory in ["repository/roots", "repository/packs", "repository/new", "way/new"] {
+        fs::create_dir_all(machine.path(directory)).unwrap();
+        let ran = machine.run(&["mount", machine.path(directory).to_str().unwrap()]).exits(2);
+        assert!(ran.err.contains("lies in the repository"), "{ran}");
+    }
     fs::create_dir_all(machine.path("home")).unwrap();
     let ran = machine.run(&["mount", machine.path("home").to_str().unwrap()]).exits(2);
     assert!(ran.err.contains("lies below"), "{ran}");

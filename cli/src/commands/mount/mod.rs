@@ -150,9 +150,14 @@ fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
     }
     // A read of the mount would wait for a read of the mount.
     for (what, path) in needed {
+        let is_within = path.canonicalize().is_ok_and(|whole| at.starts_with(whole));
+        let (shown, on) = (path.display(), at.display());
         if passes_through(&path, &at) {
-            let (path, at) = (path.display(), at.display());
-            return Err(Failure::Usage(format!("{what} ({path}) lies below {at}, and a mount there would hide it")));
+            return Err(Failure::Usage(format!("{what} ({shown}) lies below {on}, and a mount there would hide it")));
+        }
+        if is_within {
+            let why = format!("{on} lies in {what} ({shown}), and a mount there would hide some of it");
+            return Err(Failure::Usage(why));
         }
     }
     system::check()?;
