@@ -64,7 +64,7 @@ fn an_export_is_a_repository_that_opens_with_its_own_passphrase_alone() {
     let row = reads(&machine, &["snapshots"]).ok().json()[0].clone();
     assert_eq!((&row["host"], &row["tags"]), (&json!("laptop"), &json!(["kept"])));
     assert_eq!(row["paths"], json!([machine.path("source")]));
-    reads(&machine, &["check", "--full"]).ok();
+    assert_eq!(reads(&machine, &["check", "--full"]).ok().err, "");
     let mut wrong = machine.command(&["-r", "holiday.copal", "ls", "latest"]);
     wrong.env("COPAL_PASSWORD", crate::kit::PASSPHRASE).ran().exits(12);
     let mut code = machine.command(&["-r", "holiday.copal", "ls", "latest"]);

@@ -104,7 +104,7 @@ impl Backend {
                 NotExport::Other => absent(),
                 why => BackendError::Export { path: location.to_string(), why },
             })?;
-            return Ok(Self::of_store(location, Arc::new(store)));
+            return Ok(Self { is_frozen: true, ..Self::of_store(location, Arc::new(store)) });
         }
         let store = match FsStore::open(location.directory()?) {
             Ok(store) => store,
@@ -204,7 +204,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Whether the store refuses writes because it holds a replica.
+    /// Whether the store refuses writes, because it holds a replica or is an export.
     pub fn is_frozen(&self) -> bool {
         self.is_frozen
     }

@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
     let outcome = verify(&repository, &how, &progress);
     drop(watch);
     let mut outcome = outcome?;
-    // A replica takes no notes.
+    // Neither a replica nor an export takes notes.
     let is_frozen = repository.backend().is_frozen();
     if let Some(error) = outcome.unnoted.as_ref().filter(|_| !is_frozen) {
         context.report.warn(&format!("what was found could not be noted in the repository: {error}"));

@@ -6,8 +6,8 @@ import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
-import { backUp, drop, generate, listing, open, unlock } from "./kit";
-import { browser, machine, setting, tab } from "./setting";
+import { PASSPHRASE, backUp, drop, generate, listing, open, unlock } from "./kit";
+import { browser, machine, setting, tab, web } from "./setting";
 
 setting();
 
@@ -223,6 +223,29 @@ test("what a prune moves while a list is open is found where it lies now", async
   expect(zip.result).toMatchObject({ files: 12, damaged: [] });
   execFileSync("unzip", ["-q", zip.path, "-d", machine.path("unzipped")]);
   expect(listing(machine.path("unzipped/Papers"))).toEqual(listing(folder));
+});
+
+test("an export that the command serves opens with its own passphrase, and is restored in the page", async () => {
+  writeFileSync(machine.path("letter.txt"), "saved once");
+  writeFileSync(machine.path("secret"), PASSPHRASE);
+  machine.copal(["backup", "letter.txt"], { COPAL_REPOSITORY: machine.url });
+  machine.copal(["export", "latest", "letter.copal", "--to-password-file", "secret"]);
+  await machine.kill();
+  machine.repository = machine.path("letter.copal");
+  await machine.serve(web);
+  const other = await open(browser, machine.url);
+  await unlock(other);
+  const restored = await other.page.evaluate(async () => {
+    const picked = await (await navigator.storage.getDirectory()).getDirectoryHandle("picked", { create: true });
+    Object.assign(window, { showDirectoryPicker: async () => picked });
+    const { snapshots } = await window.core.snapshots();
+    const hit = (await (await window.core.search(snapshots[0]!.id, "", "letter.txt")).done).hits[0]!;
+    await (await window.core.restoreInto(snapshots[0]!.id, [hit.id], async () => "leave"))!.done;
+    return [snapshots.length, await (await (await picked.getFileHandle("letter.txt")).getFile()).text()];
+  });
+  expect(restored).toEqual([1, "saved once"]);
+  expect(other.strays).toEqual([]);
+  await other.context.close();
 });
 
 test("two snapshots are compared", async () => {
