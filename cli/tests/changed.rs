@@ -161,6 +161,25 @@ fn what_is_not_listed_is_not_looked_at_until_all_is_walked_and_then_it_is_told()
 }
 
 #[test]
+fn what_has_gone_and_was_not_listed_is_told_when_all_is_walked() {
+    let machine = begun();
+    machine.remove("d1/e1/f1");
+    machine.remove("d2/e2/f2");
+    fs::remove_dir_all(machine.source("d3")).unwrap();
+    let made = saved(&machine, &listed(&["d2/e2/f2"]), &[]);
+    assert!(differs(&machine, &text(&made["snapshot_id"])).contains("d1/e1/f1"));
+    let ran = machine.run(&["backup", "source", "--changed-from0", "list", "--walk-every", "1", "--json"]).ok();
+    let told: Vec<&str> =
+        ran.err.lines().filter(|line| line.contains("it has gone, and the list of changes does not have it")).collect();
+    assert!(
+        matches!(told[..], [file, above] if file.contains("d1/e1/f1") && above.contains("source/d3\"")),
+        "{}",
+        ran.err
+    );
+    assert_eq!(differs(&machine, &text(&first_json(&ran.text())["snapshot_id"])), "");
+}
+
+#[test]
 fn a_directory_that_was_touched_and_a_new_one_stand_for_all_below_them() {
     let machine = begun();
     machine.write("d3/e0/new", "1");

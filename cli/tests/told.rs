@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
-use crate::kit::{Machine, text};
+use crate::kit::{Machine, Run, text};
 use serde_json::Value;
 
 /// The lines of standard error about entries below the source: a word and a path each.
@@ -40,8 +40,10 @@ fn each_entry_and_what_became_of_it_is_named_where_somebody_asks() {
         .unwrap();
     let fresh = told(&[("changed", "a/changed"), ("metadata", "kept"), ("link", "second")]);
     assert_eq!(fates(&machine, &["-v"]), fresh);
-    let all = told(&[("unchanged", "a/changed"), ("unchanged", "kept"), ("unchanged", "link"), ("link", "second")]);
+    let all =
+        told(&[("unchanged", "a/changed"), ("unchanged", "kept"), ("unchanged", "link"), ("unchanged", "second")]);
     assert_eq!(fates(&machine, &["-vv"]), all);
+    assert_eq!(fates(&machine, &["-v"]), [], "nothing has changed");
     assert_eq!(fates(&machine, &[]), []);
     let json = machine.run(&["backup", "source", "-vv", "--json"]).ok();
     let first: Value = serde_json::from_str(json.err.lines().next().unwrap()).unwrap();
@@ -107,9 +109,27 @@ fn a_program_that_waits_is_told_how_far_the_backup_is() {
 }
 
 #[test]
+fn what_goes_to_standard_error_has_a_form_of_its_own() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    let ran = machine.run(&["backup", "source", "-v", "--log-format", "json"]).ok();
+    let lines: Vec<Value> = ran.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["action"] == "new"), "{ran}");
+    assert!(ran.text().contains("1 file (1 new"), "{ran}");
+    let failed = machine.run(&["ls", "abcd", "--log-format", "json"]).exits(1);
+    let said: Value = serde_json::from_str(failed.err.lines().last().unwrap()).unwrap();
+    assert_eq!(said["exit_code"], 1);
+    let failed = machine.run(&["ls", "abcd", "--json", "--log-format", "text"]).exits(1);
+    assert!(failed.err.starts_with("copal: "), "{failed}");
+}
+
+#[test]
 fn success_is_silent_where_silence_is_asked_for() {
     let machine = Machine::new();
     machine.write("file", "1");
+    machine.write("left-out", "2");
+    let other = ["-r", "other", "--key-file", "other-key", "init"];
+    machine.command(&other).env("COPAL_PASSWORD", "another").ran().ok();
     let silent: &[&[&str]] = &[
         &["backup", "source"],
         &["restore", "latest", "-t", "out"],
@@ -120,12 +140,17 @@ fn success_is_silent_where_silence_is_asked_for() {
         &["key", "add", "--new-key-file", "second"],
         &["compact"],
         &["cache", "clean"],
+        &["copy", "--to", "other", "--to-key-file", "other-key"],
+        &["rewrite", "--exclude", "nothing-at-all"],
+        &["rewrite", "--exclude", "left-out"],
+        &["export", "latest", "plain.tar", "--format", "tar"],
+        &["import", "tar", "plain.tar"],
     ];
     for words in silent {
         let ran = machine.run(&[words, &["--quiet"][..]].concat()).ok();
         assert_eq!((ran.text(), ran.err.clone()), (String::new(), String::new()), "{words:?}");
     }
-    assert!(machine.ok(&["snapshots", "--quiet"]).contains("1 snapshot"), "what was asked for is no success");
+    assert!(machine.ok(&["snapshots", "--quiet"]).contains("2 snapshots"), "what was asked for is no success");
     assert!(machine.json(&["backup", "source", "--quiet"])["snapshot_id"].is_string());
     let dry = machine.ok(&["backup", "source", "--quiet", "--dry-run"]);
     assert!(dry.contains("would be new"), "{dry}");

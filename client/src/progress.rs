@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind};
+
+use crate::system::TOP;
 
 /// Counters of a running operation. Counting never waits for the reader.
 #[derive(Debug, Default)]
@@ -133,12 +136,21 @@ impl Progress {
         self.errors.load(Relaxed)
     }
 
-    /// Sets the path that is worked on.
+    /// Sets the path that is worked on, or what else is.
     pub fn now_at(&self, path: &[u8]) {
+        self.set(&[path]);
+    }
+
+    /// Sets the place in the tree that is worked on.
+    pub(crate) fn now_in_tree(&self, place: &TreePath) {
+        self.set(&[TOP, place.as_bytes()]);
+    }
+
+    fn set(&self, parts: &[&[u8]]) {
         // Another thread is setting it: its path will do.
         if let Ok(mut current) = self.current.try_lock() {
             current.clear();
-            current.extend_from_slice(path);
+            parts.iter().for_each(|part| current.extend_from_slice(part));
         }
     }
 
@@ -193,6 +205,6 @@ pub struct Totals {
     pub bytes_stored: u64,
     /// Entries that could not be read or written.
     pub errors: u64,
-    /// The path that is worked on.
+    /// The path that is worked on; empty before the first.
     pub current: Vec<u8>,
 }

@@ -30,6 +30,9 @@ pub struct Forget {
     /// Run prune afterwards.
     #[arg(long)]
     pub prune: bool,
+    /// Whether the run that this is part of prunes next.
+    #[arg(skip)]
+    pub is_pruned_next: bool,
     #[command(flatten)]
     pub keep: Keep,
     #[command(flatten)]

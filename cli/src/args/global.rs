@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use copal_store::s3::Retention;
 
 use super::values::Size;
@@ -71,12 +71,22 @@ pub struct Global {
     /// Write results and errors as JSON.
     #[arg(long, global = true)]
     pub json: bool,
+    /// Form of what goes to standard error [default: json with --json, else text].
+    #[arg(long, value_name = "FORM", value_enum, env = "COPAL_LOG_FORMAT", global = true)]
+    pub log_format: Option<LogForm>,
     /// Write only what was asked for, warnings and errors: no notes, no progress, nothing about success.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more; twice, much more.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// The form of warnings, errors and progress.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum LogForm {
+    Text,
+    Json,
 }
 
 impl Global {
@@ -96,7 +106,7 @@ impl Global {
             };
         }
         joined!(repository password_file key_file password_command unlock_memory cache_dir state_dir ca_file limit_upload
-            limit_download storage_class kms_key object_lock)
+            limit_download storage_class kms_key object_lock log_format)
     }
 
     /// The same without what opens the repository.

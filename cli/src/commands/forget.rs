@@ -175,7 +175,7 @@ fn report(
         guarded,
         dry_run: options.dry_run,
     };
-    if !options.dry_run && !options.prune && forgotten > 0 {
+    if !options.dry_run && !options.prune && !options.is_pruned_next && forgotten > 0 {
         let what_if = prune::service_options(repository, &Prune { dry_run: true, ..Prune::default() })?;
         let found = wait(run_prune(&repository.job(), &what_if))?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);

@@ -89,6 +89,10 @@ impl ExportSummary {
 }
 
 impl Answer for ExportSummary {
+    fn only_confirms(&self) -> bool {
+        self.recovery_code.is_none() && self.errors == 0
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (id, size, took) = (self.snapshot_id.short(), human::size(self.bytes), human::duration(self.seconds));
         writeln!(out, "snapshot {id} exported to {} in {took}: {size}", human::text(&self.file))?;
@@ -159,6 +163,10 @@ impl CopiedRow {
 }
 
 impl Answer for CopySummary {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run && self.copied.iter().all(|row| row.errors == 0)
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for row in &self.copied {
             writeln!(out, "{}", row.line(self.dry_run))?;
@@ -172,6 +180,10 @@ impl Answer for CopySummary {
 }
 
 impl Answer for RewriteSummary {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run && self.rewritten.iter().all(|RewrittenRow { row, .. }| row.errors == 0)
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for RewrittenRow { row, left_out, forgotten } in &self.rewritten {
             let of = row.original();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use serde::Serialize;
 
-use crate::args::global::Global;
+use crate::args::global::{Global, LogForm};
 use crate::exit::Exit;
 
 mod advice;
@@ -54,7 +54,10 @@ pub trait List: Serialize + Sized {
 /// Prints in the form and amount that the global options ask for.
 #[derive(Clone)]
 pub struct Printer {
+    /// Of results.
     form: Form,
+    /// Of all else.
+    log: Form,
     amount: Amount,
     screen: MultiProgress,
     /// Takes results instead of standard output.
@@ -116,15 +119,20 @@ impl Printer {
     /// A report with the global options. Draws progress only on a terminal.
     pub fn new(global: &Global) -> Self {
         let form = if global.json { Form::Json } else { Form::Human };
+        let log = match global.log_format {
+            None => form,
+            Some(LogForm::Text) => Form::Human,
+            Some(LogForm::Json) => Form::Json,
+        };
         let amount = match (global.quiet, global.verbose) {
             (true, _) => Amount::Quiet,
             (false, 0) => Amount::Normal,
             (false, 1) => Amount::Verbose,
             (false, _) => Amount::Debug,
         };
-        let draws = form == Form::Human && amount > Amount::Quiet && io::stderr().is_terminal();
+        let draws = log == Form::Human && amount > Amount::Quiet && io::stderr().is_terminal();
         let target = if draws { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
-        Self { form, amount, screen: MultiProgress::with_draw_target(target), taken: None }
+        Self { form, log, amount, screen: MultiProgress::with_draw_target(target), taken: None }
     }
 
     /// The same report for an act of a run: its results are kept as JSON, and people see them as well.
@@ -150,7 +158,7 @@ impl Printer {
 
     /// Prints a picture made of characters for people; not with `--quiet` or in JSON.
     pub fn picture(&self, text: &str) {
-        if self.form == Form::Human && self.says(Amount::Normal) {
+        if self.log == Form::Human && self.says(Amount::Normal) {
             self.on_stderr(text);
         }
     }
@@ -165,14 +173,14 @@ impl Printer {
 
     /// Prints a message at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.
     pub fn say(&self, amount: Amount, text: &str) {
-        if self.form == Form::Human && self.says(amount) {
+        if self.log == Form::Human && self.says(amount) {
             self.on_stderr(&format!("copal: {}", human::text(text)));
         }
     }
 
     /// Prints what happened to an entry, one line each.
     pub fn event(&self, event: &(impl Serialize + fmt::Display)) {
-        match self.form {
+        match self.log {
             Form::Human => self.on_stderr(&event.to_string()),
             Form::Json => self.on_stderr(&json(event)),
         }
@@ -180,7 +188,7 @@ impl Printer {
 
     /// Prints a warning: the work goes on.
     pub fn warn(&self, text: &str) {
-        match self.form {
+        match self.log {
             Form::Human => self.on_stderr(&format!("copal: warning: {}", human::text(text))),
             Form::Json => self.on_stderr(&json(&Warning { warning: text })),
         }
@@ -188,7 +196,7 @@ impl Printer {
 
     /// Prints the name of an entry that could not be read or written.
     pub fn trouble(&self, path: field::PathField, warning: &str) {
-        match self.form {
+        match self.log {
             Form::Human => self.on_stderr(&format!("copal: {}: {}", path.human(), human::text(warning))),
             Form::Json => self.on_stderr(&json(&EntryTrouble { path, warning })),
         }
@@ -196,7 +204,7 @@ impl Printer {
 
     /// Prints a remark about an entry; for people not with `--quiet`.
     pub fn entry_note(&self, path: field::PathField, note: &str) {
-        match self.form {
+        match self.log {
             Form::Human => self.note(&format!("{}: {note}", path.human())),
             Form::Json => self.on_stderr(&json(&EntryNote { path, note })),
         }
@@ -204,7 +212,7 @@ impl Printer {
 
     /// Prints why a command failed and what to do; returns the exit code.
     pub fn fail(&self, failure: &Failure) -> Exit {
-        match (failure, self.form) {
+        match (failure, self.log) {
             (Failure::OutputClosed, _) => {}
             (_, Form::Json) => self.on_stderr(&failure.json()),
             (_, Form::Human) => self.on_stderr(&self.told(failure)),
@@ -270,7 +278,7 @@ impl Printer {
 
     /// Shows progress, in JSON as one object a second, until the returned value is dropped.
     pub fn watch(&self, act: &'static str, progress: Arc<copal_client::progress::Progress>) -> progress::Watch {
-        match self.form {
+        match self.log {
             Form::Json if self.says(Amount::Normal) => progress::Watch::telling(act, progress),
             _ => progress::Watch::begin(&self.screen, act, progress),
         }

@@ -78,7 +78,7 @@ struct Status<'a> {
     total_bytes: Option<u64>,
     is_estimate: bool,
     error_count: u64,
-    current_files: [String; 1],
+    current_files: Vec<String>,
 }
 
 impl<'a> Status<'a> {
@@ -97,7 +97,10 @@ impl<'a> Status<'a> {
             total_bytes: known(totals.bytes_total),
             is_estimate: totals.is_estimate && totals.bytes_total > 0,
             error_count: totals.errors,
-            current_files: [String::from_utf8_lossy(&totals.current).into_owned()],
+            current_files: match totals.current.is_empty() {
+                true => Vec::new(),
+                false => vec![String::from_utf8_lossy(&totals.current).into_owned()],
+            },
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
+use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
@@ -16,6 +17,7 @@ use super::entry::look;
 use super::outbox::{Outbox, Outgoing};
 use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
+use crate::changed::is_nothing;
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::scan::{ScanEvent, Scanned, Scope, Skip, source_of};
@@ -31,6 +33,8 @@ pub(super) struct Comparison<'a> {
     pub(super) listed: Option<&'a Scope>,
     /// Changes that the list does not have.
     pub(super) missed: usize,
+    /// The last of them that has gone.
+    pub(super) gone: Option<TreePath>,
     /// Bytes that may still be uploaded again because the repository wants them.
     pub(super) rewrite_budget: RewriteBudget,
     pub(super) tools: &'a Tools<'a>,
@@ -61,7 +65,8 @@ impl Comparison<'_> {
                         if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
                     {
                         self.progress.file_found(0);
-                        Outgoing::Link { path: entry.path, stat: entry.stat }
+                        let old = parent.find(Some(&entry.path), |old| self.tell_gone(&old, &mut outbox))?;
+                        Outgoing::Link { path: entry.path, stat: entry.stat, old: old.map(|old| Box::new(old.entry)) }
                     }
                     ScanEvent::Entry(entry) => {
                         if entry.stat.kind() == FileType::RegularFile {
@@ -70,7 +75,7 @@ impl Comparison<'_> {
                         if entry.stat.links > 1 && !entry.stat.is_directory() {
                             linked.insert(entry.stat.id());
                         }
-                        let old = parent.at(&entry.path)?;
+                        let old = parent.find(Some(&entry.path), |old| self.tell_gone(&old, &mut outbox))?;
                         match self.compare(entry, old, jobs, &mut outbox) {
                             Some(item) => item,
                             None => return Ok(()),
@@ -82,6 +87,10 @@ impl Comparison<'_> {
                     return Ok(());
                 }
             }
+        }
+        if self.listed.is_some() && !self.interrupted.load(Ordering::Relaxed) {
+            parent.find(None, |old| self.tell_gone(&old, &mut outbox))?;
+            outbox.flush();
         }
         self.progress.all_found();
         Ok(())
@@ -100,9 +109,7 @@ impl Comparison<'_> {
         let detection = ChangeDetection { parent_begun: old.as_ref().map(begun), ..self.detection };
         let old = old.map(|old| old.entry);
         if self.is_missed(&entry, old.as_ref()) {
-            let why = "it has changed, and the list of changes does not have it".to_owned();
-            let unlisted = Trouble { path: source_of(&entry.path), kind: TroubleKind::Unlisted, why };
-            outbox.put(Outgoing::Trouble(unlisted)).then_some(())?;
+            self.tell_missed(&entry.path, "changed", outbox).then_some(())?;
         }
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), detection);
         let is_reused = old.as_ref().is_some_and(is_unchanged)
@@ -129,12 +136,36 @@ impl Comparison<'_> {
 
 impl Comparison<'_> {
     /// Whether a list of changes lacks an entry that has changed; true a few times only.
-    fn is_missed(&mut self, entry: &Scanned, old: Option<&Entry>) -> bool {
-        let Some(scope) = self.listed.filter(|_| self.missed < MISSED) else { return false };
+    fn is_missed(&self, entry: &Scanned, old: Option<&Entry>) -> bool {
         let is_same = |old: &Entry| is_unchanged(old, &look(&entry.stat), self.detection);
-        let is_missed = !scope.decides(&entry.path) && !old.is_some_and(is_same);
-        self.missed += usize::from(is_missed);
-        is_missed
+        self.may_miss(&entry.path) && !old.is_some_and(is_same)
+    }
+
+    /// Tells of an entry of the parent snapshot that the scan did not find, if it has gone and a list of changes lacks it.
+    /// What was below it is not told.
+    fn tell_gone(&mut self, old: &Entry, outbox: &mut Outbox<'_>) {
+        let is_told = self.gone.as_ref().is_some_and(|gone| old.path.is_within(gone));
+        if self.may_miss(&old.path) && !is_told {
+            // A directory that could not be listed has gone nowhere.
+            let found = EntryStat::of_path(&self.tools.as_path.source_of(&old.path));
+            if found.is_err_and(|error| is_nothing(&error)) {
+                self.gone = Some(old.path.clone());
+                // Who takes no more items ends the scan, too.
+                self.tell_missed(&old.path, "gone", outbox);
+            }
+        }
+    }
+
+    /// Whether a list of changes lacks this path, and that is still to be told if the entry has changed.
+    fn may_miss(&self, path: &TreePath) -> bool {
+        self.missed < MISSED && self.listed.is_some_and(|scope| !scope.decides(path))
+    }
+
+    /// False if the receiver has gone.
+    fn tell_missed(&mut self, path: &TreePath, fate: &str, outbox: &mut Outbox<'_>) -> bool {
+        self.missed += 1;
+        let why = format!("it has {fate}, and the list of changes does not have it");
+        outbox.put(Outgoing::Trouble(Trouble { path: source_of(path), kind: TroubleKind::Unlisted, why }))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Cursor: reads the trees of the parent snapshot in step with the scan.
 
+use std::cmp::Ordering;
+
 use copal_engine::backup::content::is_unfinished;
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
@@ -44,11 +46,16 @@ impl<'a> ParentCursor<'a> {
         Self { trees: parent.trees().map(cursor).collect() }
     }
 
-    /// The entry at a path; paths must come in tree order. If several trees have it, the first one counts.
-    pub(super) fn at(&mut self, path: &TreePath) -> Result<Option<ParentEntry>, TreeError> {
+    /// The entry at a path; paths must come in tree order. If several trees have it, the first one counts. Tells of entries
+    /// that were passed on the way; without a path, of all that are left.
+    pub(super) fn find(
+        &mut self,
+        path: Option<&TreePath>,
+        mut passed: impl FnMut(Entry),
+    ) -> Result<Option<ParentEntry>, TreeError> {
         let mut found = None;
         for (tree, begun) in &mut self.trees {
-            let entry = tree.at(path)?;
+            let entry = tree.find(path, &mut passed)?;
             found = found.or(entry.map(|entry| ParentEntry { entry, begun: *begun }));
         }
         Ok(found)
@@ -67,17 +74,22 @@ impl<'a> TreeCursor<'a> {
     /// The tree's entry at a path, unless it is unfinished; paths must ascend. Skips unreadable pages: their entries are
     /// read from the source again.
     pub(super) fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
+        self.find(Some(path), &mut |_| ())
+    }
+
+    fn find(&mut self, path: Option<&TreePath>, passed: &mut impl FnMut(Entry)) -> Result<Option<Entry>, TreeError> {
         loop {
             if self.next.is_none() {
                 self.next = self.stream.next()?;
             }
-            match &self.next {
-                None => return Ok(None),
-                Some(entry) if entry.path < *path => self.next = None,
-                Some(entry) if entry.path == *path => {
-                    return Ok(self.next.take().filter(|entry| !is_unfinished(entry)));
+            let Some(entry) = self.next.take() else { return Ok(None) };
+            match path.map_or(Ordering::Less, |path| entry.path.cmp(path)) {
+                Ordering::Less => passed(entry),
+                Ordering::Equal => return Ok(Some(entry).filter(|entry| !is_unfinished(entry))),
+                Ordering::Greater => {
+                    self.next = Some(entry);
+                    return Ok(None);
                 }
-                Some(_) => return Ok(None),
             }
         }
     }

@@ -18,8 +18,8 @@ pub(super) enum Outgoing {
     /// To be made from the parts that a job sends. `old` is the entry of the parent snapshot, `is_reused` says whether its
     /// content stays, and `cost` is what the job took of the read budget.
     Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
-    /// Another hard link to a file that came before.
-    Link { path: TreePath, stat: EntryStat },
+    /// Another hard link to a file that came before, and the entry of the parent snapshot.
+    Link { path: TreePath, stat: EntryStat, old: Option<Box<Entry>> },
     /// A page of the parent snapshot of which nothing was looked at.
     Page(Passed),
     /// An entry of the parent snapshot that was not looked at.

@@ -252,7 +252,8 @@ impl Look<'_> {
     }
 }
 
-fn is_nothing(error: &io::Error) -> bool {
+/// Whether the error says that there is nothing at a path.
+pub(crate) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

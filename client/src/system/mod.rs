@@ -30,7 +30,7 @@ pub use linux::link_target;
 
 #[cfg(unix)]
 pub(crate) use unix::{
-    AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, OwnedFd, SEEN, append_at,
+    AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, OwnedFd, SEEN, TOP, append_at,
     ends_in_separator, ends_of, group, group_name, group_named, has_drive, has_this_name, home_of, host_name, is_root,
     keep_holes, link_target_at, linkat, mkdirat, open_directory, openat, private_directory, private_file, symlinkat,
     unlinkat, user, user_name, user_named,
@@ -40,9 +40,9 @@ pub use unix::{Birth, bytes_of, holes_of, os_string, path_of, source_of, sync_di
 #[cfg(windows)]
 pub(crate) use windows::{
     AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, PATH, Place, SEEN,
-    Watches, append_at, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name, group_named,
-    has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_root, keep_holes, kind_of,
-    link_target_at, linkat, list, mkdirat, mknodat, mode_of, mount_table, mounts, open_directory, openat,
+    TOP, Watches, append_at, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name,
+    group_named, has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_root, keep_holes,
+    kind_of, link_target_at, linkat, list, mkdirat, mknodat, mode_of, mount_table, mounts, open_directory, openat,
     private_directory, private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named,
     write_back,
 };

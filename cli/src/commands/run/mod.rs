@@ -152,7 +152,7 @@ fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> 
             copy::run(context, &Copy { making, ..options.clone() })
         }
         (Act::Forget, Profile { forget: Some(options), .. }) => {
-            let mut options = Forget { dry_run, ..options.clone() };
+            let mut options = Forget { dry_run, is_pruned_next: profile.prune.is_some(), ..options.clone() };
             // Unless the profile names hosts, clients, paths or a label, its rules apply to its own backups alone.
             if let (Some(saved), false) = (&profile.backup, options.narrow.names_series()) {
                 options.source = Some(backup::one_source(context, saved)?);

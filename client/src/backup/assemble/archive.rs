@@ -140,7 +140,7 @@ impl Assembly<'_, '_> {
             if entry.kind() == EntryKind::File {
                 self.outcome.summary.new += 1;
             }
-            self.attempt.progress.now_at(entry.path.as_bytes());
+            self.attempt.progress.now_in_tree(&entry.path);
             self.add(entry)?;
             self.act()?;
             self.claim_if_due()?;

@@ -56,7 +56,7 @@ impl Assembly<'_, '_> {
             }
         }
         if !is_read {
-            self.attempt.progress.now_at(entry.path.as_bytes());
+            self.attempt.progress.now_in_tree(&entry.path);
             self.attempt.progress.add_done(entry.size);
         }
         if let Some(identity) = identity {

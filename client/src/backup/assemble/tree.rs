@@ -38,6 +38,7 @@ impl Assembly<'_, '_> {
             force: attempt.options.force,
             listed: scope,
             missed: 0,
+            gone: None,
             rewrite_budget: RewriteBudget((before as f64 * attempt.options.rewrite_budget) as u64),
             tools,
             interrupted: attempt.interrupted,
@@ -107,7 +108,7 @@ impl Assembly<'_, '_> {
             Outgoing::Page(page) => self.take_page(&page)?,
             Outgoing::Unseen(entry) => self.take_unseen(&entry)?,
             Outgoing::Before(kind, size) => self.leave(kind, size)?,
-            Outgoing::Link { path, stat } => self.take_link(path, &stat, tools)?,
+            Outgoing::Link { path, stat, old } => self.take_link(path, &stat, old, tools)?,
             Outgoing::Copied(copied) => {
                 let cost = copied.cost;
                 let taken = self.take_copied(copied);
@@ -124,7 +125,7 @@ impl Assembly<'_, '_> {
         if entry.kind() == EntryKind::File {
             self.outcome.summary.unmodified += 1;
         }
-        self.attempt.progress.now_at(entry.path.as_bytes());
+        self.attempt.progress.now_in_tree(&entry.path);
         self.attempt.progress.add_done(entry.size);
         if let Some(group) = entry.extras.hardlink {
             let group = self.recorder.group_of(file, group);
@@ -201,7 +202,7 @@ impl Assembly<'_, '_> {
         path: &TreePath,
         parts: &Receiver<Part<L>>,
     ) -> Result<Received<L>, BackupError> {
-        self.attempt.progress.now_at(path.as_bytes());
+        self.attempt.progress.now_in_tree(path);
         self.begin(path);
         let mut inline = None;
         loop {
@@ -247,7 +248,13 @@ impl Assembly<'_, '_> {
     }
 
     /// Another hard link to a file that was taken before: takes over its content.
-    fn take_link(&mut self, path: TreePath, stat: &EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
+    fn take_link(
+        &mut self,
+        path: TreePath,
+        stat: &EntryStat,
+        old: Option<Box<Entry>>,
+        tools: &Tools<'_>,
+    ) -> Result<(), BackupError> {
         let group = self.recorder.group(stat).unwrap_or(stat.inode);
         let Some((size, content, extras)) = self.linked.get(&group).cloned() else {
             return self.take_instead(path, stat.clone(), tools);
@@ -257,7 +264,8 @@ impl Assembly<'_, '_> {
             if entry.kind() == EntryKind::File {
                 self.outcome.summary.unmodified += 1;
             }
-            self.attempt.progress.tell(&entry, Fate::Link);
+            let is_unchanged = old.is_some_and(|old| *old == entry);
+            self.attempt.progress.tell(&entry, if is_unchanged { Fate::Unchanged } else { Fate::Link });
             self.add(entry)?;
         }
         Ok(())

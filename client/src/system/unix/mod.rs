@@ -49,6 +49,9 @@ pub fn source_of(path: &TreePath) -> PathBuf {
     Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }
 
+/// What stands before a place in the tree, to make its path.
+pub(crate) const TOP: &[u8] = b"/";
+
 /// The bytes of an absolute path's place in the tree.
 pub fn tree_bytes(absolute: &Path) -> Option<Cow<'_, [u8]>> {
     let bytes = absolute.as_os_str().as_bytes();
