@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::thread;
 
 use bytes::Bytes;
 use copal_engine::read::SignedSnapshot;
@@ -111,7 +112,7 @@ impl History {
         let known: BTreeMap<_, _> = known.iter().map(|snapshot| (snapshot.key, snapshot)).collect();
         let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
         let mut tag_names = None;
-        let mut there: Vec<_> =
+        let mut there: Vec<Row<'_>> =
             view.state.snapshots.iter().filter(|(_, record)| record.state != SnapshotState::Gone).collect();
         there.retain(|(key, record)| {
             let same = known.get(key).filter(|snapshot| snapshot.record == **record);
@@ -126,15 +127,21 @@ impl History {
         let first = objects::read_many(repository.store().as_ref(), first);
         let (first, signers) = wait(join(first, signers(repository, clients)));
         let signers = signers?;
-        let manifests = first.into_iter().chain(rest.chunks(MANIFESTS).flat_map(read));
-        for ((key, record), (name, manifest)) in there.into_iter().zip(names.iter().cloned().zip(manifests)) {
+        let open = |((key, record), manifest): (&Row<'_>, _)| {
             let signer = signers.get(&key.0).and_then(Option::as_ref).ok_or_else(|| no_record(key.0));
-            match signer.and_then(|signer| read_snapshot(repository, manifest, *key, record, signer)) {
-                Ok(mut snapshot) => {
-                    name_tags(repository, &mut snapshot, &mut tag_names)?;
-                    history.snapshots.push(snapshot);
+            signer.and_then(|signer| read_snapshot(repository, manifest, **key, record, signer))
+        };
+        let batches = std::iter::once(first).chain(rest.chunks(MANIFESTS).map(read));
+        for (rows, manifests) in there.chunks(MANIFESTS).zip(batches) {
+            let opened = on_all_cores(rows.iter().zip(manifests).collect(), open);
+            for ((key, _), opened) in rows.iter().zip(opened) {
+                match opened {
+                    Ok(mut snapshot) => {
+                        name_tags(repository, &mut snapshot, &mut tag_names)?;
+                        history.snapshots.push(snapshot);
+                    }
+                    Err(why) => history.problems.push((layout::manifest(key.0, key.1), why)),
                 }
-                Err(why) => history.problems.push((name, why)),
             }
         }
         history.snapshots.sort_by_key(Snapshot::age);
@@ -162,6 +169,28 @@ impl History {
         let is_forgotten = |record: &SnapshotRecord| record.state == SnapshotState::Forgotten && !record.partial;
         self.snapshots.iter().filter(move |snapshot| is_forgotten(&snapshot.record))
     }
+}
+
+/// A snapshot of a state: its client and number, and what the state says of it.
+type Row<'a> = (&'a (ClientId, u64), &'a SnapshotRecord);
+
+/// Does the same with each item, on all cores: opening a description takes a quarter of a millisecond.
+fn on_all_cores<T: Send, R: Send>(mut items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let each = items.len().div_ceil(cores).max(FEW);
+    let act = &act;
+    thread::scope(|scope| {
+        let mut parts = Vec::new();
+        while items.len() > each {
+            let part = items.split_off(items.len() - each);
+            parts.push(scope.spawn(move || part.into_iter().map(act).collect::<Vec<R>>()));
+        }
+        let mut done: Vec<R> = items.into_iter().map(act).collect();
+        for part in parts.into_iter().rev() {
+            done.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    })
 }
 
 /// The records of clients; `None` where the record is lost or damaged.
@@ -267,6 +296,8 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
+/// Descriptions that one thread opens at least: fewer are not worth a thread.
+const FEW: usize = 8;
 /// Manifests held at once, and client records read at once.
 const MANIFESTS: usize = 256;
 
@@ -296,6 +327,14 @@ mod tests {
         let signer = Signer { id: ClientId([5; 16]), name: "it".into(), role };
         let info = SnapshotInfo { origin, ..SnapshotInfo::default() };
         Snapshot { id, key: (signer.id, 1), signer, domain, root, time, info, tags: Vec::new(), record }
+    }
+
+    #[test]
+    fn what_all_cores_do_comes_in_order() {
+        for count in [0, 1, 7, 8, 9, 100, 257] {
+            let doubled = on_all_cores((0..count).collect(), |number: u32| 2 * number);
+            assert_eq!(doubled, (0..count).map(|number| 2 * number).collect::<Vec<_>>());
+        }
     }
 
     #[test]

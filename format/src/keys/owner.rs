@@ -4,6 +4,7 @@ use core::fmt;
 
 use ed25519_dalek::SigningKey;
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 use x_wing::{DecapsulationKey, Decapsulator, EncapsulationKey, KeyExport, TryKeyInit};
 use zeroize::Zeroizing;
 
@@ -14,11 +15,13 @@ use crate::keys::secret::Secret;
 use crate::wire::record::label;
 
 /// The repository's id, and three independent random values from which all its keys are derived.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct OwnerSecret {
     repository: RepositoryId,
     root: Secret,
-    kem_seed: Secret,
+    /// With its public half: making that from the seed takes as long as opening a session.
+    kem: Box<DecapsulationKey>,
+    kem_public: KemPublic,
     signing_seed: Secret,
 }
 
@@ -28,7 +31,9 @@ impl OwnerSecret {
 
     /// Joins the parts of a new repository's secret.
     pub fn new(repository: RepositoryId, root: Secret, kem_seed: Secret, signing_seed: Secret) -> Self {
-        Self { repository, root, kem_seed, signing_seed }
+        let kem = Box::new(DecapsulationKey::from(*kem_seed.expose()));
+        let kem_public = KemPublic::of(kem.encapsulation_key());
+        Self { repository, root, kem, kem_public, signing_seed }
     }
 
     /// Decodes the form that key slots wrap.
@@ -43,7 +48,7 @@ impl OwnerSecret {
         let mut bytes = Zeroizing::new([0; Self::LEN]);
         bytes[..16].copy_from_slice(self.repository.as_bytes());
         bytes[16..48].copy_from_slice(self.root.expose());
-        bytes[48..80].copy_from_slice(self.kem_seed.expose());
+        bytes[48..80].copy_from_slice(self.kem.as_bytes());
         bytes[80..].copy_from_slice(self.signing_seed.expose());
         bytes
     }
@@ -70,7 +75,7 @@ impl OwnerSecret {
 
     /// The public key to which session keys are wrapped.
     pub fn kem_public(&self) -> KemPublic {
-        KemPublic::of(self.decapsulation_key().encapsulation_key())
+        self.kem_public.clone()
     }
 
     /// The digest of both public keys. An enrolled client compares it with the one it was given.
@@ -108,8 +113,8 @@ impl OwnerSecret {
     }
 
     /// The private half of [`OwnerSecret::kem_public`].
-    pub(super) fn decapsulation_key(&self) -> DecapsulationKey {
-        DecapsulationKey::from(*self.kem_seed.expose())
+    pub(super) fn decapsulation_key(&self) -> &DecapsulationKey {
+        &self.kem
     }
 
     fn text_key(&self) -> Secret {
@@ -125,6 +130,14 @@ impl OwnerSecret {
         [&label("text"), self.repository.as_bytes(), &[purpose as u8], subject].concat()
     }
 }
+
+impl PartialEq for OwnerSecret {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_bytes().ct_eq(&*other.to_bytes()).into()
+    }
+}
+
+impl Eq for OwnerSecret {}
 
 impl fmt::Debug for OwnerSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
