@@ -54,7 +54,7 @@ pub use repack::{Repacked, repack};
 use crate::archive::ArchiveError;
 use crate::changed::{Gap, Narrowing};
 use crate::progress::Progress;
-use crate::reader::TreeError;
+use crate::reader::{Remembered, TreeError};
 use crate::repository::{Access, LocalClient};
 use crate::scan::{Scan, Skip, Sweep};
 use crate::system::{SEEN, bytes_of, tree_bytes};
@@ -300,7 +300,7 @@ pub fn backup<'a>(
     while left > 0 {
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
-        let parent = Parent::find(access, client, &view, options, source)?;
+        let mut parent = Parent::find(access, client, &view, options, source)?;
         let followed = match listed.as_ref().filter(|_| gap.is_none()).map(|listed| listed.follows(&parent)).transpose()
         {
             Ok(followed) => followed,
@@ -309,6 +309,10 @@ pub fn backup<'a>(
                 None
             }
         };
+        if followed.is_some() {
+            // Making the scope reads the pages that the comparison reads again.
+            parent.pages = Arc::new(Remembered::new(parent.pages));
+        }
         let attempt = Attempt { access, client, descriptor, view, parent, followed, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
             Ok(mut outcome) => {

@@ -12,4 +12,5 @@ pub(crate) use blocks::CopyError;
 pub use blocks::{BlockReader, ReadError};
 pub use chunks::ChunkReader;
 pub(crate) use newest::index_of;
+pub(crate) use pages::Remembered;
 pub use pages::{EntryStream, PageReader, Pages, TreeError, pieces};

@@ -1,5 +1,6 @@
 //! Pages: reads and checks tree pages, and streams the entries of a tree in constant memory.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -150,6 +151,32 @@ impl Pages for PageReader {
     }
 }
 
+/// Keeps the first pages that are read, for a reader that comes to the same ones again.
+pub(crate) struct Remembered {
+    pages: Arc<dyn Pages>,
+    kept: Mutex<HashMap<ChunkId, VerifiedPage>>,
+}
+
+impl Remembered {
+    pub(crate) fn new(pages: Arc<dyn Pages>) -> Self {
+        Self { pages, kept: Mutex::default() }
+    }
+}
+
+impl Pages for Remembered {
+    fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
+        if let Some(page) = self.kept.lock().expect("no reader panics").get(id) {
+            return Ok(page.clone());
+        }
+        let page = self.pages.page(id)?;
+        let mut kept = self.kept.lock().expect("no reader panics");
+        if kept.len() < REMEMBERED {
+            kept.insert(*id, page.clone());
+        }
+        Ok(page)
+    }
+}
+
 /// All pieces of an entry's content, in the entry or in list pages, with their offsets in the content.
 pub fn pieces(pages: &dyn Pages, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
     let mut walk = ListWalk::of(entry);
@@ -231,3 +258,5 @@ impl<'a> EntryStream<'a> {
 
 /// Opened blocks that are held in memory.
 const RECENT: usize = 8;
+/// Pages that [`Remembered`] keeps: 10 to 25 MB once they are decoded.
+const REMEMBERED: usize = 256;
