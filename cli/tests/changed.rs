@@ -166,6 +166,9 @@ fn what_has_gone_and_was_not_listed_is_told_when_all_is_walked() {
     machine.remove("d1/e1/f1");
     machine.remove("d2/e2/f2");
     fs::remove_dir_all(machine.source("d3")).unwrap();
+    // What was below it is told with it, as something that has changed.
+    fs::remove_dir_all(machine.source("d0")).unwrap();
+    machine.write("d0", "a file");
     let made = saved(&machine, &listed(&["d2/e2/f2"]), &[]);
     assert!(differs(&machine, &text(&made["snapshot_id"])).contains("d1/e1/f1"));
     let ran = machine.run(&["backup", "source", "--changed-from0", "list", "--walk-every", "1", "--json"]).ok();

@@ -121,6 +121,10 @@ fn what_goes_to_standard_error_has_a_form_of_its_own() {
     assert_eq!(said["exit_code"], 1);
     let failed = machine.run(&["ls", "abcd", "--json", "--log-format", "text"]).exits(1);
     assert!(failed.err.starts_with("copal: "), "{failed}");
+    let mistyped = machine.run(&["--log-format", "json", "lss"]).exits(2);
+    assert!(mistyped.err.starts_with("{\"error\":"), "{mistyped}");
+    let mistyped = machine.run(&["--json", "--log-format=text", "lss"]).exits(2);
+    assert!(mistyped.err.starts_with("error: "), "{mistyped}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl Progress {
         self.errors.load(Relaxed)
     }
 
-    /// Sets the path that is worked on, or what else is.
+    /// Sets the path that is worked on, or another text in its place.
     pub fn now_at(&self, path: &[u8]) {
         self.set(&[path]);
     }

@@ -30,7 +30,7 @@ pub struct Forget {
     /// Run prune afterwards.
     #[arg(long)]
     pub prune: bool,
-    /// Whether the run that this is part of prunes next.
+    /// Whether the run prunes next, so that nobody asks what a prune would free.
     #[arg(skip)]
     pub is_pruned_next: bool,
     #[command(flatten)]

@@ -100,13 +100,14 @@ impl Global {
                     keychain: self.keychain || other.keychain,
                     from: self.from.clone(),
                     json: self.json,
+                    log_format: self.log_format,
                     quiet: self.quiet,
                     verbose: self.verbose,
                 }
             };
         }
         joined!(repository password_file key_file password_command unlock_memory cache_dir state_dir ca_file limit_upload
-            limit_download storage_class kms_key object_lock log_format)
+            limit_download storage_class kms_key object_lock)
     }
 
     /// The same without what opens the repository.

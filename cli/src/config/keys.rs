@@ -32,7 +32,7 @@ pub(super) const TABLES: &[Table] = &[
         name: "",
         command: |command| Global::augment_args(Own::augment_args(command)),
         // How a run talks is for who starts it to say. The configuration does not name itself.
-        left_out: &["json", "quiet", "verbose", "config", "profile"],
+        left_out: &["json", "log-format", "quiet", "verbose", "config", "profile"],
         operands: None,
     },
     Table {

@@ -181,7 +181,7 @@ impl Answer for CopySummary {
 
 impl Answer for RewriteSummary {
     fn only_confirms(&self) -> bool {
-        !self.dry_run && self.rewritten.iter().all(|RewrittenRow { row, .. }| row.errors == 0)
+        !self.dry_run && self.rewritten.iter().all(|of| of.forgotten && of.row.errors == 0)
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -54,9 +54,9 @@ pub trait List: Serialize + Sized {
 /// Prints in the form and amount that the global options ask for.
 #[derive(Clone)]
 pub struct Printer {
-    /// Of results.
+    /// Form of standard output.
     form: Form,
-    /// Of all else.
+    /// Form of standard error.
     log: Form,
     amount: Amount,
     screen: MultiProgress,
@@ -171,10 +171,22 @@ impl Printer {
         });
     }
 
-    /// Prints a message at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.
+    /// Prints a message at `-v` (`Verbose`) or `-vv` (`Debug`); not beside a result in JSON, which says the same.
     pub fn say(&self, amount: Amount, text: &str) {
-        if self.log == Form::Human && self.says(amount) {
-            self.on_stderr(&format!("copal: {}", human::text(text)));
+        match (self.form, self.log) {
+            _ if !self.says(amount) => {}
+            (_, Form::Human) => self.on_stderr(&format!("copal: {}", human::text(text))),
+            (Form::Human, Form::Json) => self.on_stderr(&json(&Note { note: text })),
+            (Form::Json, Form::Json) => {}
+        }
+    }
+
+    /// Prints a line of a service's log. A log that cannot be written, since its disk is full or its reader is gone, must not
+    /// end the jobs.
+    pub fn log(&self, line: &str) {
+        match self.log {
+            Form::Human => self.on_stderr(line),
+            Form::Json => self.on_stderr(&json(&Warning { warning: line })),
         }
     }
 
@@ -337,8 +349,8 @@ impl Lines {
 }
 
 /// Prints what is wrong with a command line, or the help text.
-pub fn usage<'a>(error: &clap::Error, mut arguments: impl Iterator<Item = &'a OsStr>) -> Exit {
-    if error.use_stderr() && arguments.any(|argument| argument == "--json") {
+pub fn usage<'a>(error: &clap::Error, arguments: impl Iterator<Item = &'a OsStr>) -> Exit {
+    if error.use_stderr() && asks_for_json(arguments) {
         let text = error.to_string();
         let first = text.trim().split("\n\n").next().unwrap_or_default();
         let words: Vec<&str> = first.strip_prefix("error: ").unwrap_or(first).split_whitespace().collect();
@@ -351,12 +363,32 @@ pub fn usage<'a>(error: &clap::Error, mut arguments: impl Iterator<Item = &'a Os
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
 
+/// Whether errors are to be JSON, as far as a command line that cannot be read says it.
+fn asks_for_json<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> bool {
+    let words: Vec<&str> = arguments.filter_map(OsStr::to_str).collect();
+    let next = |at: usize| words.get(at + 1).copied();
+    let mut given = words.iter().enumerate().filter_map(|(at, word)| match *word {
+        "--log-format" => next(at),
+        word => word.strip_prefix("--log-format="),
+    });
+    let variable = || std::env::var("COPAL_LOG_FORMAT").ok();
+    match given.next().map(str::to_owned).or_else(variable) {
+        Some(form) => form == "json",
+        None => words.contains(&"--json"),
+    }
+}
+
 /// Rows whose columns are made equally wide.
 const ALIGNED: usize = 1_000;
 
 #[derive(Serialize)]
 struct Warning<'a> {
     warning: &'a str,
+}
+
+#[derive(Serialize)]
+struct Note<'a> {
+    note: &'a str,
 }
 
 fn json(value: &impl Serialize) -> String {

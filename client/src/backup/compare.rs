@@ -8,7 +8,7 @@ use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
-use copal_format::tree::{Content, Entry};
+use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use super::content::{Job, Tools, words};
@@ -88,7 +88,8 @@ impl Comparison<'_> {
                 }
             }
         }
-        if self.listed.is_some() && !self.interrupted.load(Ordering::Relaxed) {
+        let is_over = || self.interrupted.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed);
+        if self.listed.is_some() && !is_over() {
             parent.find(None, |old| self.tell_gone(&old, &mut outbox))?;
             outbox.flush();
         }
@@ -110,6 +111,10 @@ impl Comparison<'_> {
         let old = old.map(|old| old.entry);
         if self.is_missed(&entry, old.as_ref()) {
             self.tell_missed(&entry.path, "changed", outbox).then_some(())?;
+            let was_directory = old.as_ref().is_some_and(|old| old.kind() == EntryKind::Directory);
+            if was_directory && !entry.stat.is_directory() {
+                self.gone = Some(entry.path.clone());
+            }
         }
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), detection);
         let is_reused = old.as_ref().is_some_and(is_unchanged)
@@ -145,12 +150,12 @@ impl Comparison<'_> {
     /// What was below it is not told.
     fn tell_gone(&mut self, old: &Entry, outbox: &mut Outbox<'_>) {
         let is_told = self.gone.as_ref().is_some_and(|gone| old.path.is_within(gone));
-        if self.may_miss(&old.path) && !is_told {
-            // A directory that could not be listed has gone nowhere.
+        if self.may_miss(&old.path) && !is_told && !self.interrupted.load(Ordering::Relaxed) {
+            // The scan also lacks what is in a directory that it could not list.
             let found = EntryStat::of_path(&self.tools.as_path.source_of(&old.path));
             if found.is_err_and(|error| is_nothing(&error)) {
                 self.gone = Some(old.path.clone());
-                // Who takes no more items ends the scan, too.
+                // If the receiver has gone, the next item ends the comparison.
                 self.tell_missed(&old.path, "gone", outbox);
             }
         }

@@ -47,7 +47,7 @@ pub(super) async fn check(
         let last = from.filter(|link| link.client == *client).map_or(0, |link| link.number);
         Chain::look(job, (*client, last), known.contains(client))
     });
-    // Across clients, too: most have few manifests, and a client at a time would wait for one of them after another.
+    // Manifests of several clients at once: most have few, so each client would cost a round trip.
     let steps = stream::iter(looks)
         .buffered(windows().at_once)
         .map_ok(|chain| stream::iter(chain.steps()).map(Ok::<_, JobError>));

@@ -26,7 +26,7 @@ use crate::pick::{self, Intent};
 use crate::report::field::{self, PathField};
 use crate::report::{Answer, Failure, Printer, human};
 use crate::system::on_end;
-use system::{Audience, Session, passes_through};
+use system::{Audience, Session, is_within, passes_through};
 
 pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failure> {
     let is_shown = Arc::new(AtomicBool::new(false));
@@ -150,12 +150,11 @@ fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
     }
     // A read of the mount would wait for a read of the mount.
     for (what, path) in needed {
-        let is_within = path.canonicalize().is_ok_and(|whole| at.starts_with(whole));
         let (shown, on) = (path.display(), at.display());
-        if passes_through(&path, &at) {
+        if passes_through(&path, &at) || is_within(&path, &at) {
             return Err(Failure::Usage(format!("{what} ({shown}) lies below {on}, and a mount there would hide it")));
         }
-        if is_within {
+        if is_within(&at, &path) {
             let why = format!("{on} lies in {what} ({shown}), and a mount there would hide some of it");
             return Err(Failure::Usage(why));
         }

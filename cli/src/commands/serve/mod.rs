@@ -61,7 +61,8 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
         found => Arc::new(Unmade::new(location.clone(), backend_options.clone(), found)),
     };
     let is_quiet = context.global.quiet;
-    let note = Arc::new(move |note: &JobNote| tell(is_quiet, note));
+    let report = context.report.clone();
+    let note = Arc::new(move |note: &JobNote| line_of(is_quiet, note).into_iter().for_each(|line| report.log(&line)));
     // A process that serves one client through a pipe keeps no notes.
     let lasting = facts.as_ref().filter(|_| !options.stdio);
     let service = Service {
@@ -165,13 +166,7 @@ impl Answer for Serving<'_> {
     }
 }
 
-/// Logs a note of a job: nobody waits for its result.
-fn tell(is_quiet: bool, note: &JobNote) {
-    let Some(line) = line_of(is_quiet, note) else { return };
-    // A log that cannot be written, since its disk is full or its reader is gone, must not end the jobs.
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
+/// What the log says of a note of a job: nobody waits for its result.
 fn line_of(is_quiet: bool, note: &JobNote) -> Option<String> {
     let line = match note {
         JobNote::Failed { job, why } => format!("{job} failed: {why}"),

@@ -49,7 +49,7 @@ pub fn source_of(path: &TreePath) -> PathBuf {
     Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }
 
-/// What stands before a place in the tree, to make its path.
+/// What makes a path of a place in the tree.
 pub(crate) const TOP: &[u8] = b"/";
 
 /// The bytes of an absolute path's place in the tree.

@@ -6,9 +6,9 @@ mod linux;
 mod not_linux;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{Session, check, detach, passes_through};
+pub(super) use linux::{Session, check, detach, is_within, passes_through};
 #[cfg(not(target_os = "linux"))]
-pub(super) use not_linux::{Session, check, detach, passes_through};
+pub(super) use not_linux::{Session, check, detach, is_within, passes_through};
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Audience {

@@ -33,6 +33,10 @@ pub(in super::super) fn check() -> Result<(), Failure> {
 
 pub(in super::super) fn detach(_: &Path) {}
 
+pub(in super::super) fn is_within(_: &Path, _: &Path) -> bool {
+    false
+}
+
 pub(in super::super) fn passes_through(_: &Path, _: &Path) -> bool {
     false
 }

@@ -17,7 +17,7 @@ use super::Audience;
 use crate::report::Failure;
 use crate::system::is_root;
 
-pub(in super::super) use passage::passes_through;
+pub(in super::super) use passage::{is_within, passes_through};
 
 /// A mount.
 pub(in super::super) struct Session(BackgroundSession);

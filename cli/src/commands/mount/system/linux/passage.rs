@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Whether the kernel comes through `directory`, which has no links in its own path, on its way to `path`.
@@ -33,6 +34,14 @@ pub(in super::super::super) fn passes_through(path: &Path, directory: &Path) -> 
         }
     }
     at == directory
+}
+
+/// Whether a path, with its links followed, is a directory or lies in it, by whatever name: bind mounts show a directory at
+/// several places.
+pub(in super::super::super) fn is_within(path: &Path, directory: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    let Some(sought) = identity(directory) else { return false };
+    path.canonicalize().is_ok_and(|path| path.ancestors().any(|above| identity(above) == Some(sought)))
 }
 
 fn names(path: &Path) -> VecDeque<OsString> {
@@ -76,6 +85,17 @@ mod tests {
             ("mounted", false),
         ] {
             assert_eq!(passes_through(&root.join(path), &root.join("mount")), passes, "{path}");
+        }
+        for (path, directory, is_there) in [
+            ("mount/repository", "mount", true),
+            ("mount", "mount", true),
+            ("direct", "mount", true),
+            ("mount/repository", "direct", true),
+            ("mount", "mount/repository", false),
+            ("beside/repository", "mount", false),
+            ("not there", "mount", false),
+        ] {
+            assert_eq!(is_within(&root.join(path), &root.join(directory)), is_there, "{path} in {directory}");
         }
         symlink("loop", root.join("loop")).unwrap();
         assert!(!passes_through(&root.join("loop"), &root.join("mount")));
