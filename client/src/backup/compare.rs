@@ -17,11 +17,10 @@ use super::entry::look;
 use super::outbox::{Outbox, Outgoing};
 use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
-use crate::changed::is_nothing;
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::scan::{ScanEvent, Scanned, Scope, Skip, source_of};
-use crate::stat::{EntryStat, FileId};
+use crate::stat::{EntryStat, FileId, is_absent};
 use crate::system::FileType;
 
 /// Compares until the scan ends.
@@ -147,13 +146,13 @@ impl Comparison<'_> {
     }
 
     /// Tells of an entry of the parent snapshot that the scan did not find, if it has gone and a list of changes lacks it.
-    /// What was below it is not told.
+    /// Of a directory that has gone, only the directory is told.
     fn tell_gone(&mut self, old: &Entry, outbox: &mut Outbox<'_>) {
         let is_told = self.gone.as_ref().is_some_and(|gone| old.path.is_within(gone));
         if self.may_miss(&old.path) && !is_told && !self.interrupted.load(Ordering::Relaxed) {
             // The scan also lacks what is in a directory that it could not list.
             let found = EntryStat::of_path(&self.tools.as_path.source_of(&old.path));
-            if found.is_err_and(|error| is_nothing(&error)) {
+            if found.is_err_and(|error| is_absent(&error)) {
                 self.gone = Some(old.path.clone());
                 // If the receiver has gone, the next item ends the comparison.
                 self.tell_missed(&old.path, "gone", outbox);

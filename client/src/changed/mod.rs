@@ -6,6 +6,5 @@
 mod narrowing;
 mod note;
 
-pub(crate) use narrowing::is_nothing;
 pub use narrowing::{Gap, Narrowing};
 pub(crate) use note::Walked;

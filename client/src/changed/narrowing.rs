@@ -12,7 +12,7 @@ use copal_format::tree::{Entry, EntryKind};
 
 use crate::reader::{EntryStream, Pages, TreeError};
 use crate::scan::{Extent, ScanOptions, Scope, resolve, source_of};
-use crate::stat::EntryStat;
+use crate::stat::{EntryStat, is_absent};
 use crate::system::tree_bytes;
 use crate::watch::Unwatched;
 
@@ -244,17 +244,12 @@ impl Look<'_> {
         let path_now = self.options.as_path.source_of(path);
         let found = match EntryStat::of_path(&path_now) {
             Ok(stat) => Some(stat),
-            Err(error) if is_nothing(&error) => None,
+            Err(error) if is_absent(&error) => None,
             Err(source) => return Err(Gap::Path { path: path_now, source }),
         };
         self.seen.insert(path.clone(), found.clone());
         Ok(found)
     }
-}
-
-/// Whether the error says that there is nothing at a path.
-pub(crate) fn is_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The path of the tree that a path of the system leads to, whether there is something or not. Links on the way are

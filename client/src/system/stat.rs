@@ -1,5 +1,7 @@
 //! Stat: an entry's metadata.
 
+use std::io;
+
 use copal_format::time::Time;
 
 use super::{FileType, kind_of};
@@ -64,4 +66,9 @@ impl EntryStat {
     pub fn is_unchanged_since(&self, earlier: &EntryStat) -> bool {
         (self.size, self.mtime, self.ctime, self.inode) == (earlier.size, earlier.mtime, earlier.ctime, earlier.inode)
     }
+}
+
+/// Whether an error says that there is nothing at a path.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::path::{Path, PathBuf};
 
-use crate::stat::EntryStat;
+use crate::stat::{EntryStat, is_absent};
 use crate::system::event::Event;
 use crate::system::{Watches, mounts};
 
@@ -195,7 +195,7 @@ impl Directories {
             }
             match directories_in(&path) {
                 Ok(mut directories) => left.append(&mut directories),
-                Err(error) if is_gone(&error) => {}
+                Err(error) if is_absent(&error) => {}
                 // It may have directories that are not watched.
                 Err(_) => {
                     self.elsewhere.insert(path);
@@ -211,7 +211,7 @@ impl Directories {
 fn device_of(path: &Path) -> io::Result<Option<u64>> {
     match EntryStat::of_path(path) {
         Ok(stat) => Ok(Some(stat.device)),
-        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -222,19 +222,15 @@ fn directories_in(path: &Path) -> io::Result<Vec<PathBuf>> {
         let entry = entry?;
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => directories.push(entry.path()),
-            Err(error) if !is_gone(&error) => return Err(error),
+            Err(error) if !is_absent(&error) => return Err(error),
             Ok(_) | Err(_) => {}
         }
     }
     Ok(directories)
 }
 
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
 fn is_nothing(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_err_and(|error| is_gone(&error))
+    fs::symlink_metadata(path).is_err_and(|error| is_absent(&error))
 }
 
 /// Most paths of a directory before those that lead to it no more are forgotten.

@@ -130,7 +130,8 @@ struct Before {
 }
 
 impl Before {
-    /// What is known where a check goes on: manifest `last` is read again, because the next one must name its hash.
+    /// What a check that goes on at manifest `last` knows of the one before. It reads `last` again, since the manifest after
+    /// it must name its hash.
     fn of(last: u64) -> Self {
         Self { number: last.saturating_sub(1), hash: (last == 0).then_some(ObjectHash::NONE) }
     }

@@ -49,7 +49,7 @@ pub fn source_of(path: &TreePath) -> PathBuf {
     Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }
 
-/// What makes a path of a place in the tree.
+/// The prefix of every path that the tree leaves out.
 pub(crate) const TOP: &[u8] = b"/";
 
 /// The bytes of an absolute path's place in the tree.

@@ -59,7 +59,7 @@ pub fn source_of(path: &TreePath) -> PathBuf {
     OsString::from_wide(&places::on_windows(path.as_bytes())).into()
 }
 
-/// What makes a path of a place in the tree: a drive or share does.
+/// The prefix of every path that the tree leaves out: none, since places in the tree begin with their drive or share.
 pub(crate) const TOP: &[u8] = b"";
 
 /// The bytes of an absolute path's place in the tree; none for a path that begins with neither a drive nor a share.
