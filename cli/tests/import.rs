@@ -205,6 +205,31 @@ fn members_that_lead_out_or_nowhere_are_named_and_left_out() {
 }
 
 #[test]
+fn members_lie_in_the_path_that_as_path_names_and_belong_to_its_series() {
+    let machine = Machine::new();
+    plain(&machine);
+    let archive = tar(&machine.source(""), &["--format=pax", "-c", "."]);
+    let out = machine.path("out");
+    let ran = imports(&machine, &archive, &["--as-path", machine.source("").to_str().unwrap()]).ok();
+    assert_eq!(number(&ran, "errors"), 0);
+    machine.ok(&["restore", "latest", "-t", out.to_str().unwrap()]);
+    assert_same(&machine.source(""), &out.join(machine.source("").strip_prefix("/").unwrap()));
+    machine.backup(&[]);
+    let listed = machine.json(&["snapshots"]);
+    let paths: Vec<_> = listed.as_array().unwrap().iter().map(|snapshot| &snapshot["paths"]).collect();
+    assert_eq!((paths.len(), paths[0]), (2, paths[1]));
+
+    let outside = Written::new().file("../../out", "x").link("a", "../../etc/passwd").file("in", "y").bytes();
+    imports(&machine, &outside, &["--as-path", "/home/ada", "--label", "outside"]).exits(3);
+    let ls = machine.ok(&["ls", "-R", "latest:/", "--label", "outside"]);
+    assert_eq!(ls.lines().filter(|line| !line.ends_with('/')).count(), 1, "{ls}");
+    for bad in ["home/ada", "/home/../etc"] {
+        let ran = imports(&machine, &archive, &["--as-path", bad]).exits(2);
+        assert!(ran.err.contains("--as-path"), "{ran}");
+    }
+}
+
+#[test]
 fn what_lies_behind_the_end_mark_and_members_that_cannot_be_kept_are_told() {
     let machine = Machine::new();
     let (mut odd, next) = (Written::new().file("odd", "1").bytes(), Written::new().file("next", "2").bytes());

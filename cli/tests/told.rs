@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
-use crate::kit::{Machine, Run, text};
+use crate::kit::{Machine, Run, noise, text};
 use serde_json::Value;
 
 /// The lines of standard error about entries below the source: a word and a path each.
@@ -106,6 +106,28 @@ fn a_program_that_waits_is_told_how_far_the_backup_is() {
         status["total_bytes"].is_null() && status["percent_done"].is_null() && status["error_count"] == 0,
         "{line}"
     );
+}
+
+#[test]
+fn what_is_read_and_not_yet_stored_is_not_done() {
+    let machine = Machine::new();
+    machine.write("large", noise(1, 4 << 20));
+    let told = |arguments: &[&str]| -> Vec<Value> {
+        let ran = machine.run(&[arguments, &["--json"]].concat()).ok();
+        ran.err.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let saved = told(&["backup", "source", "--limit-upload", "1MiB"]);
+    let is_waiting = |status: &Value| status["bytes_done"] == 4 << 20 && status["percent_done"].as_f64() < Some(1.0);
+    assert!(saved.iter().any(is_waiting), "{saved:?}");
+    let restore: &[&str] = &["restore", "latest", "-t", "out", "--limit-download", "1MiB"];
+    for (act, arguments) in [("restore", restore), ("check", &["check", "--full", "--limit-download", "1MiB"])] {
+        let statuses = told(arguments);
+        let is_one = |status: &Value| {
+            let share = status["percent_done"].as_f64();
+            status["act"] == act && status["message_type"] == "status" && share.is_some_and(|share| share <= 1.0)
+        };
+        assert!(statuses.iter().any(is_one), "{act}: {statuses:?}");
+    }
 }
 
 #[test]

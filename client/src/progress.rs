@@ -17,6 +17,7 @@ pub struct Progress {
     bytes_done: AtomicU64,
     bytes_total: AtomicU64,
     bytes_new: AtomicU64,
+    bytes_settled: AtomicU64,
     bytes_stored: AtomicU64,
     bytes_claimed: AtomicU64,
     is_all_claimed: AtomicBool,
@@ -106,6 +107,11 @@ impl Progress {
         self.bytes_new.fetch_add(bytes, Relaxed);
     }
 
+    /// Counts new bytes whose packs are stored.
+    pub fn add_settled(&self, bytes: u64) {
+        self.bytes_settled.fetch_add(bytes, Relaxed);
+    }
+
     /// Counts bytes that were written to the repository.
     pub fn add_stored(&self, bytes: u64) {
         self.bytes_stored.fetch_add(bytes, Relaxed);
@@ -158,13 +164,15 @@ impl Progress {
     pub fn totals(&self) -> Totals {
         let (bytes_done, bytes_total) = (self.bytes_done.load(Relaxed), self.bytes_total.load(Relaxed));
         let is_estimate = self.is_estimate.load(Relaxed);
+        let (bytes_new, settled) = (self.bytes_new.load(Relaxed), self.bytes_settled.load(Relaxed));
         Totals {
             files_done: self.files_done.load(Relaxed),
             files_total: self.files_total.load(Relaxed),
             bytes_done,
             bytes_total: if is_estimate && bytes_done >= bytes_total { 0 } else { bytes_total },
             is_estimate,
-            bytes_new: self.bytes_new.load(Relaxed),
+            bytes_new,
+            bytes_settled: bytes_done.saturating_sub(bytes_new.saturating_sub(settled)),
             bytes_stored: self.bytes_stored.load(Relaxed),
             errors: self.errors(),
             current: self.current.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -201,6 +209,8 @@ pub struct Totals {
     pub is_estimate: bool,
     /// Bytes that the repository did not have.
     pub bytes_new: u64,
+    /// Bytes that were read and need not be stored any more: others are still on their way to the repository.
+    pub bytes_settled: u64,
     /// Bytes that were written to the repository.
     pub bytes_stored: u64,
     /// Entries that could not be read or written.

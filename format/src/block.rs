@@ -142,7 +142,7 @@ impl SealJob {
     }
 
     /// Bytes before compression.
-    pub(crate) fn raw_length(&self) -> u64 {
+    pub fn raw_length(&self) -> u64 {
         self.items.iter().map(|item| u64::from(item.length)).sum()
     }
 

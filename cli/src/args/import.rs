@@ -56,6 +56,9 @@ pub struct Tar {
     /// The archive, not compressed; "-" is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
+    /// Save the members in this absolute path, such as the one that was archived by "tar -C PATH -c ." [default: /].
+    #[arg(long, value_name = "PATH")]
+    pub as_path: Option<PathBuf>,
     #[command(flatten)]
     pub naming: Naming,
     /// Read the archive; save nothing.

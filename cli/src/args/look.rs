@@ -195,6 +195,15 @@ pub struct Cat {
 }
 
 #[derive(Args, Clone, Debug)]
+pub struct Stats {
+    /// Only these snapshots: "latest" or the first digits of an id. What is stored is that of the whole repository.
+    #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+#[derive(Args, Clone, Debug)]
 pub struct Choice {
     /// The snapshots: "latest" or the first digits of an id.
     #[arg(value_name = "SNAPSHOT", required = true, value_parser = spec::which())]

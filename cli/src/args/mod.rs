@@ -218,7 +218,7 @@ pub enum Command {
     /// Report what has healed and what is still missing, and restore lost copies of small objects.
     Repair,
     /// Show how much the repository holds and stores.
-    Stats,
+    Stats(look::Stats),
     /// Manage passphrases, key files and recovery codes.
     #[command(subcommand, arg_required_else_help = true)]
     Key(key::Key),

@@ -13,6 +13,8 @@ use copal_client::import::Importer;
 use copal_client::location::Location;
 use copal_client::progress::Progress;
 use copal_client::restic::{Restic, ResticError, ResticSnapshot};
+use copal_client::scan::Root;
+use copal_format::path::TreePath;
 use copal_format::snapshot::{Counts, MetadataSeen};
 use copal_format::troubles::Troubles;
 
@@ -21,6 +23,7 @@ use super::context::{CLIENTS, Context};
 use super::copy::Makings;
 use super::opening::Opening;
 use super::signals::watch_signals;
+use super::sources::bad_as_path;
 use crate::args::global::Global;
 use crate::args::import as args;
 use crate::exit::Exit;
@@ -46,6 +49,10 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
     context.is_met(&backend, opened.id(), false)?;
     let (access, client) = opened.used_by(context)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let below = match &options.as_path {
+        Some(path) => Root::named(path).map_err(bad_as_path)?.path().clone(),
+        None => TreePath::TOP,
+    };
     let how = Options {
         inherited: Some(Inherited {
             origin: None,
@@ -57,10 +64,11 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
         is_dry_run: options.dry_run,
         compression: options.compression,
         wait: Some(options.wait.0),
-        ..named(context, &options.naming, vec![Vec::new()], threads)
+        ..named(context, &options.naming, vec![below.as_bytes().to_vec()], threads)
     };
     let outcome = watched(context.report, "import", &progress, || {
-        backup(access, &client, &mut Source::Archive(archive), &how, &progress, &interrupted)
+        let mut source = Source::Archive { bytes: archive, below };
+        backup(access, &client, &mut source, &how, &progress, &interrupted)
     })?;
     if !options.dry_run {
         remember(context, &opened);

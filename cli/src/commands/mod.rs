@@ -119,7 +119,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Ingest => ingest::run(context),
         Command::Serve(options) => serve::run(context, options),
         Command::Repair => repair::run(context),
-        Command::Stats => stats::run(context),
+        Command::Stats(options) => stats::run(context, options),
         Command::Client(options) => client::run(context, options),
         Command::Policy(options) => policy::run(context, options),
         Command::Status => status::run(context),

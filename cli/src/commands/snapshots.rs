@@ -6,7 +6,8 @@ use copal_client::history::Snapshot;
 use copal_client::repository::Repository;
 
 use super::context::Context;
-use crate::args::look::Snapshots;
+use crate::args::look::{Narrow, Snapshots};
+use crate::args::spec::Which;
 use crate::args::values::GroupBy;
 use crate::exit::Exit;
 use crate::pick::{self, Intent};
@@ -22,7 +23,7 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
         true => pick::forgotten(&history, &options.narrow),
         false => pick::narrowed(&history, &options.narrow),
     };
-    let mut chosen = if options.snapshots.is_empty() { all } else { named(context, &repository, options, &all)? };
+    let mut chosen = if options.snapshots.is_empty() { all } else { named(context, &repository, &options.snapshots, &options.narrow, &all)? };
     if chosen.is_empty() {
         context.note_claimants(&history, &options.narrow);
     }
@@ -38,16 +39,17 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
 }
 
 /// The snapshots that the operands name, each once, the oldest first.
-fn named<'a>(
+pub(super) fn named<'a>(
     context: &Context<'_>,
     repository: &Repository,
-    options: &Snapshots,
+    which: &[Which],
+    narrow: &Narrow,
     all: &[&'a Snapshot],
 ) -> Result<Vec<&'a Snapshot>, Failure> {
     let here = context.here(repository);
     let mut named = Vec::new();
-    for which in &options.snapshots {
-        named.push(pick::pick(all.to_vec(), which, &options.narrow, &here, Intent::Read)?[0]);
+    for which in which {
+        named.push(pick::pick(all.to_vec(), which, narrow, &here, Intent::Read)?[0]);
     }
     named.sort_by_key(|snapshot| snapshot.age());
     named.dedup_by_key(|snapshot| snapshot.id);

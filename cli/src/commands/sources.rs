@@ -151,7 +151,7 @@ pub(super) fn named_root(path: &Path) -> Result<Root, Failure> {
     Root::named(path).map_err(bad_as_path)
 }
 
-fn bad_as_path(error: BadAsPath) -> Failure {
+pub(super) fn bad_as_path(error: BadAsPath) -> Failure {
     match error {
         BadAsPath::Root(error) => bad_root(error),
         BadAsPath::Path { path, source } => Failure::Usage(format!("--as-path {}: {source}", path.display())),

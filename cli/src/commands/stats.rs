@@ -2,27 +2,35 @@
 
 use core::time::Duration;
 
-use copal_client::history::Snapshot;
 use copal_client::wait::wait;
 use copal_format::index::Index;
 use copal_jobs::objects;
 use copal_jobs::prune::{self, prune};
 
 use super::context::Context;
+use super::snapshots::named;
+use crate::args::look;
 use crate::exit::Exit;
+use crate::pick;
 use crate::report::Failure;
 use crate::report::summary::Stats;
 
-pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context<'_>, options: &look::Stats) -> Result<Exit, Failure> {
     let (repository, view, history) = context.read()?;
-    let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
+    let all = pick::narrowed(&history, &options.narrow);
+    let chosen = match options.snapshots.is_empty() {
+        true => all,
+        false => named(context, &repository, &options.snapshots, &options.narrow, &all)?,
+    };
+    let counts = || chosen.iter().map(|snapshot| snapshot.info.counts);
     let stored = wait(objects::list(repository.store().as_ref(), ""))?;
     // Without a grace period, so that all dead bytes count, also recent ones.
     let what_if = prune::Options { grace: Duration::ZERO, is_dry_run: true, ..prune::Options::new([0, 0]) };
     let dead = wait(prune(&repository.job(), &what_if))?;
     context.report.answer(&Stats {
-        snapshots: kept().count() as u64,
-        logical_bytes: kept().fold(0, |sum: u64, snapshot: &Snapshot| sum.saturating_add(snapshot.info.counts.bytes)),
+        snapshots: chosen.len() as u64,
+        files: counts().fold(0, |sum, counts| sum.saturating_add(counts.files)),
+        logical_bytes: counts().fold(0, |sum, counts| sum.saturating_add(counts.bytes)),
         stored_bytes: stored.iter().map(|object| object.stat.length).sum(),
         packs: view.state.packs.len() as u64,
         chunks: view.indexes.values().map(count_chunks).sum(),

@@ -55,7 +55,7 @@ impl Watch {
             let start = Instant::now();
             while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
                 let totals = progress.totals();
-                rate.update(totals.bytes_done, start.elapsed());
+                rate.update(totals.bytes_settled, start.elapsed());
                 tell(&totals, start.elapsed(), &rate);
             }
             end();
@@ -84,7 +84,7 @@ struct Status<'a> {
 impl<'a> Status<'a> {
     fn of(act: &'a str, totals: &Totals, elapsed: Duration, rate: &Rate) -> Self {
         let known = |total: u64| Some(total).filter(|total| *total > 0);
-        let share = |total: u64| (totals.bytes_done as f64 / total as f64).min(1.0);
+        let share = |total: u64| (totals.bytes_settled as f64 / total as f64).min(1.0);
         Self {
             message_type: "status",
             act,
@@ -115,7 +115,7 @@ impl Drop for Watch {
     }
 }
 
-/// Bytes per second, averaged over the last few seconds.
+/// Bytes per second, averaged over the last seconds: packs are stored in bursts.
 #[derive(Debug)]
 struct Rate {
     per_second: Option<f64>,
@@ -134,7 +134,8 @@ impl Rate {
             return;
         }
         let latest = bytes.saturating_sub(self.bytes) as f64 / elapsed;
-        let weight = 1.0 - (-elapsed / MEMORY_SECONDS).exp();
+        // Until there is enough to remember, the plain average.
+        let weight = (1.0 - (-elapsed / MEMORY_SECONDS).exp()).max(elapsed / now.as_secs_f64());
         self.per_second = Some(self.per_second.map_or(latest, |rate| rate + weight * (latest - rate)));
         (self.bytes, self.at) = (bytes, now);
     }
@@ -174,18 +175,20 @@ fn lines(act: &str, totals: &Totals, elapsed: Duration, rate: &Rate) -> [String;
         let known = totals.bytes_done.saturating_sub(totals.bytes_new);
         second.push(format!("{} deduplicated, {} stored", size(known), size(totals.bytes_stored)));
     }
+    let waiting = totals.bytes_done - totals.bytes_settled;
+    second.extend((waiting > 0).then(|| format!("{} on their way", size(waiting))));
     second.extend((totals.errors > 0).then(|| human::things(totals.errors, "error", "errors")));
     second.push(human::path(&totals.current));
     [first.join("  "), second.join("  ")]
 }
 
 fn eta(totals: &Totals, rate: &Rate) -> Option<u64> {
-    let left = totals.bytes_total.checked_sub(totals.bytes_done).filter(|_| totals.bytes_total > 0)?;
+    let left = totals.bytes_total.checked_sub(totals.bytes_settled).filter(|_| totals.bytes_total > 0)?;
     (rate.per_second() >= 1.0).then(|| (left as f64 / rate.per_second()).ceil() as u64)
 }
 
 const PERIOD: Duration = Duration::from_millis(100);
-const MEMORY_SECONDS: f64 = 5.0;
+const MEMORY_SECONDS: f64 = 15.0;
 
 #[cfg(test)]
 mod tests {
@@ -213,11 +216,12 @@ mod tests {
         assert_eq!(progress.totals().bytes_total, 0, "more is done than there was");
         progress.expect(1_000, 70 << 20);
         progress.add_new(4 << 20);
+        progress.add_settled(3 << 20);
         progress.add_stored(1 << 20);
         progress.add_error();
         let [first, second] = lines("backup", &progress.totals(), seconds(10), &rate);
-        assert_eq!(first, "backup 0:10  1 of 1,000 files  10.0 MiB of 70.0 MiB  1.00 MiB/s  ETA 1:00");
-        assert_eq!(second, "6.00 MiB deduplicated, 1.00 MiB stored  1 error  /a/\\x1b");
+        assert_eq!(first, "backup 0:10  1 of 1,000 files  10.0 MiB of 70.0 MiB  1.00 MiB/s  ETA 1:01");
+        assert_eq!(second, "6.00 MiB deduplicated, 1.00 MiB stored  1.00 MiB on their way  1 error  /a/\\x1b");
     }
 
     #[test]
@@ -226,7 +230,19 @@ mod tests {
         rate.update(1_000, seconds(1));
         assert_eq!(rate.per_second(), 1_000.0);
         (2..60).for_each(|now| rate.update(1_000, seconds(now)));
-        assert!(rate.per_second() < 1.0);
+        assert!(rate.per_second() < 10.0);
+    }
+
+    #[test]
+    fn all_is_done_once_all_is_stored() {
+        let progress = Progress::default();
+        progress.expect(1, 100);
+        progress.add_done(100);
+        progress.add_new(60);
+        let share = || Status::of("backup", &progress.totals(), seconds(1), &Rate::new()).percent_done;
+        assert_eq!(share(), Some(0.4));
+        progress.add_settled(60);
+        assert_eq!(share(), Some(1.0));
     }
 
     #[test]

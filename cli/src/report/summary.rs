@@ -296,6 +296,7 @@ impl CheckReport {
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Stats {
     pub snapshots: u64,
+    pub files: u64,
     pub logical_bytes: u64,
     pub stored_bytes: u64,
     pub packs: u64,
@@ -307,6 +308,7 @@ pub struct Stats {
 impl Answer for Stats {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "snapshots     {}", human::count(self.snapshots))?;
+        writeln!(out, "files         {}", human::count(self.files))?;
         writeln!(out, "data in them  {}", human::size(self.logical_bytes))?;
         writeln!(out, "stored        {}", human::size(self.stored_bytes))?;
         writeln!(out, "packs         {}", human::count(self.packs))?;

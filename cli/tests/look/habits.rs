@@ -44,6 +44,24 @@ fn a_difference_is_summed_up_with_the_largest_files() {
 }
 
 #[test]
+fn files_and_bytes_are_counted_in_the_snapshots_that_are_chosen() {
+    let machine = small_tree();
+    let first = machine.backup(&[]);
+    machine.write("large", vec![0; 5_000]);
+    machine.backup(&["--tag", "second"]);
+    let sums = |options: &[&str]| {
+        let stats = machine.run(&[&["stats", "--json"], options].concat()).ok().json();
+        ["snapshots", "files", "logical_bytes", "stored_bytes"].map(|field| stats[field].as_u64().unwrap())
+    };
+    let [all, one] = [sums(&[]), sums(&[&first])];
+    assert_eq!(sums(&["latest"]), [1, all[1] - one[1], all[2] - one[2], all[3]]);
+    assert_eq!(sums(&["latest"]), sums(&["--tag", "second"]));
+    assert_eq!((all[0], all[1], all[2]), (2, 2 * one[1] + 1, 2 * one[2] + 5_000));
+    assert_eq!(sums(&["--host", "nowhere"]), [0, 0, 0, all[3]]);
+    assert_eq!(machine.run(&["stats", "abcdef", "--json"]).exits(1).kind(), "no_snapshot");
+}
+
+#[test]
 fn a_benchmark_needs_no_passphrase_and_leaves_nothing_behind() {
     let machine = Machine::new();
     let before = machine.objects();

@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::session::{ListedPack, SessionError, Tally};
 use copal_format::id::{ChunkId, SnapshotId};
+use copal_format::path::TreePath;
 use copal_format::receipt::IngestBy;
 use copal_format::snapshot::{Counts, SnapshotInfo, Summary};
 use copal_format::time::Time;
@@ -81,7 +82,12 @@ pub enum Source<'a> {
         may_be_empty: bool,
     },
     /// The members of a tar archive.
-    Archive(Box<dyn Read + Send + 'a>),
+    Archive {
+        /// The archive.
+        bytes: Box<dyn Read + Send + 'a>,
+        /// The directory of the snapshot in which the members lie.
+        below: TreePath,
+    },
     /// A snapshot of this repository or of another one.
     Snapshot(Original<'a>),
 }
@@ -337,7 +343,7 @@ pub fn backup<'a>(
         }
         // A run of many hours may overlap many prunes: progress resets the attempts.
         left = if carried.accepted > before { ATTEMPTS } else { left - 1 };
-        if matches!(source, Source::Stream { .. } | Source::Archive(_)) || interrupted.load(Ordering::Relaxed) {
+        if matches!(source, Source::Stream { .. } | Source::Archive { .. }) || interrupted.load(Ordering::Relaxed) {
             break;
         }
     }

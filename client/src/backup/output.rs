@@ -1,5 +1,6 @@
 //! Output: one pool of threads seals blocks, another stores packs.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use copal_format::block::{SealJob, SealTools, SealedBlock};
 use copal_format::id::PackId;
 use copal_format::layout::{self, Place};
 use copal_format::pack::PackTable;
-use copal_format::seal::SessionCipher;
+use copal_format::seal::{BlockKind, SessionCipher};
 use copal_jobs::commit;
 use copal_store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded, unbounded};
@@ -30,6 +31,9 @@ pub(super) struct Output<'a> {
     stored: Receiver<Result<StoredPack, BackupError>>,
     /// How many packs are not known to be stored yet.
     out: usize,
+    /// Bytes of the chunks in each block that is not known to be stored, by its number.
+    waiting: HashMap<u64, u64>,
+    progress: Arc<Progress>,
     interrupted: &'a AtomicBool,
     /// Deadline for uploads under way after an interrupt.
     until: Option<Instant>,
@@ -76,7 +80,8 @@ impl<'a> Output<'a> {
                 }
             });
         }
-        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: 0, interrupted, until: None }
+        let (waiting, progress) = (HashMap::new(), progress.clone());
+        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: 0, waiting, progress, interrupted, until: None }
     }
 
     /// Performs the session's actions, and returns to it what is sealed or stored. `note` sees every stored pack.
@@ -108,7 +113,10 @@ impl<'a> Output<'a> {
     }
 
     /// Queues a block to be sealed; waits while all threads are busy.
-    fn seal(&self, job: SealJob) {
+    fn seal(&mut self, job: SealJob) {
+        if job.kind == BlockKind::Data {
+            self.waiting.insert(job.counter(), job.raw_length());
+        }
         let jobs = self.jobs.as_ref().expect("open until the end");
         jobs.send(job).expect("sealing threads live as long as this");
     }
@@ -149,6 +157,8 @@ impl<'a> Output<'a> {
 
     fn take(&mut self, pack: StoredPack, session: &mut Session, note: &mut Note<'_>) {
         self.out -= 1;
+        let blocks = pack.table.blocks.iter().filter_map(|row| self.waiting.remove(&row.counter));
+        self.progress.add_settled(blocks.sum());
         let is_listed = session.named(pack.number, pack.id) && session.stored(pack.number);
         assert!(is_listed, "a pack is listed until it is stored");
         note(pack.id, &pack.table);

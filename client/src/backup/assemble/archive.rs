@@ -21,9 +21,14 @@ use crate::scan::source_of;
 use crate::system::path_of;
 
 impl Assembly<'_, '_> {
-    /// Takes a whole archive. As with `tar -x`, of several members with one name the last one counts, and another name of
+    /// Takes a whole archive, whose members lie in the directory `below`. As with `tar -x`, of several members with one name the last one counts, and another name of
     /// a file means the file that has the name then.
-    pub(super) fn take_archive(&mut self, bytes: impl Read, tools: &Tools<'_>) -> Result<(), BackupError> {
+    pub(super) fn take_archive(
+        &mut self,
+        bytes: impl Read,
+        below: &TreePath,
+        tools: &Tools<'_>,
+    ) -> Result<(), BackupError> {
         let mut archive = Archive::new(bytes);
         let sorter = || Sorter::new(std::env::temp_dir(), SORTED);
         let (mut entries, mut links) = (sorter(), Links { sorter: sorter(), targets: HashMap::new() });
@@ -34,8 +39,8 @@ impl Assembly<'_, '_> {
             if self.attempt.interrupted.load(Ordering::Relaxed) {
                 return Err(BackupError::Interrupted);
             }
-            let Some(path) = self.path_of(&member.name, &member.name) else { continue };
-            let is_nameless = path.is_top() && member.kind != MemberKind::Directory;
+            let Some(path) = self.path_of(&member.name, below, &member.name) else { continue };
+            let is_nameless = path == *below && member.kind != MemberKind::Directory;
             if let Some(why) = member.fault.or(is_nameless.then_some("a member without a name is no directory")) {
                 self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.to_owned() });
                 links.targets.remove(&path);
@@ -43,7 +48,7 @@ impl Assembly<'_, '_> {
                 continue;
             }
             if let MemberKind::HardLink(target) = &member.kind {
-                if let Some(target) = self.path_of(target, &member.name) {
+                if let Some(target) = self.path_of(target, below, &member.name) {
                     links.push(path, target, number)?;
                 }
                 continue;
@@ -75,9 +80,11 @@ impl Assembly<'_, '_> {
         self.add_sorted([&entries, &named], &linked)
     }
 
-    /// A member's path in the tree: without `.`, and without a slash at its beginning. None if it leads out.
-    fn path_of(&mut self, name: &[u8], member: &[u8]) -> Option<TreePath> {
-        let names = name.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+    /// A member's path in the tree, in the directory `below`: without `.`, and without a slash at its beginning. None if it
+    /// leads out.
+    fn path_of(&mut self, name: &[u8], below: &TreePath, member: &[u8]) -> Option<TreePath> {
+        let names = [below.as_bytes(), name].into_iter().flat_map(|path| path.split(|&byte| byte == b'/'));
+        let names = names.filter(|name| !matches!(*name, b"" | b"."));
         let path = TreePath::new(names.collect::<Vec<_>>().join(&b'/'));
         path.map_err(|error| {
             let path = path_of(member).into_owned();

@@ -219,7 +219,7 @@ impl Assembly<'_, '_> {
                 0 if !*may_be_empty => Err(BackupError::EmptyStream),
                 _ => Ok(()),
             },
-            Source::Archive(bytes) => self.take_archive(bytes, tools),
+            Source::Archive { bytes, below } => self.take_archive(bytes, below, tools),
             Source::Snapshot(original) => self.take_snapshot(original, tools),
         }
     }
