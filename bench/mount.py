@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures mounts of copal and of restic: `find`, `cat` of a whole tree, a directory of many entries, random reads.
+"""Measures mounts of copal, of restic and of rustic: `find`, `cat` of a whole tree, a directory of many entries, random reads.
 
     bench/mount.py TREE WORK [--many 100000] [--image 3000000000] [--reads 2000]
 
@@ -24,7 +24,7 @@ def main():
     arguments.add_argument("--many", type=int, default=100_000)
     arguments.add_argument("--image", type=int, default=3_000_000_000)
     arguments.add_argument("--reads", type=int, default=2_000)
-    arguments.add_argument("--only", default="copal,restic")
+    arguments.add_argument("--only", default="copal,restic,rustic")
     options = arguments.parse_args()
     options.work = options.work.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -53,6 +53,8 @@ def measure(tool, sources, options):
         COPAL_PASSWORD=PASSWORD,
         RESTIC_REPOSITORY=str(repository),
         RESTIC_PASSWORD=PASSWORD,
+        RUSTIC_REPOSITORY=str(repository),
+        RUSTIC_PASSWORD=PASSWORD,
     )
     if not repository.exists():
         subprocess.run([tool, "init"], env=environment, check=True, capture_output=True)
@@ -67,10 +69,11 @@ def measure(tool, sources, options):
 
 def timed(tool, at, environment, act):
     """Seconds of an act on a new mount, whose caches are empty."""
-    process = subprocess.Popen([tool, "mount", str(at)], env=environment, stdout=subprocess.DEVNULL)
-    top = at / "snapshots" / "latest"
+    # rustic shows by host and time, or one snapshot as its top.
+    snapshot, top = (["latest"], at) if tool == "rustic" else ([], at / "snapshots" / "latest")
+    process = subprocess.Popen([tool, "mount", str(at), *snapshot], env=environment, stdout=subprocess.DEVNULL)
     try:
-        while not os.path.lexists(top):
+        while not (os.path.ismount(at) and os.path.lexists(top)):
             time.sleep(0.05)
             if process.poll() is not None:
                 raise SystemExit(f"{tool} mount has ended")
@@ -80,6 +83,9 @@ def timed(tool, at, environment, act):
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
+        if os.path.ismount(at) or not os.path.exists(at):
+            # rustic leaves its mount behind.
+            subprocess.run(["umount", at], check=True)
 
 
 def inside(top, path):

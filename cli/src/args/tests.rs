@@ -13,6 +13,8 @@ use super::spec::Which;
 use super::{Command, CommandLine};
 use crate::reference;
 
+mod examples;
+
 fn parse(line: &str) -> Result<CommandLine, clap::Error> {
     CommandLine::read(core::iter::once("copal").chain(line.split_whitespace()))
 }

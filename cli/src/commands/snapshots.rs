@@ -23,7 +23,11 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
         true => pick::forgotten(&history, &options.narrow),
         false => pick::narrowed(&history, &options.narrow),
     };
-    let mut chosen = if options.snapshots.is_empty() { all } else { named(context, &repository, &options.snapshots, &options.narrow, &all)? };
+    let mut chosen = if options.snapshots.is_empty() {
+        all
+    } else {
+        named(context, &repository, &options.snapshots, &options.narrow, &all)?
+    };
     if chosen.is_empty() {
         context.note_claimants(&history, &options.narrow);
     }

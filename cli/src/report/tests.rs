@@ -252,7 +252,10 @@ fn the_fields_that_scripts_rely_on_are_there() {
         ),
         (json_of(&check_report()), "ok errors packs_read bytes_read"),
         (json_of(&check_report())["errors"][0].clone(), "kind object snapshots paths"),
-        (json_of(&Stats::default()), "snapshots files logical_bytes stored_bytes packs chunks dead_bytes trapped_bytes"),
+        (
+            json_of(&Stats::default()),
+            "snapshots files logical_bytes stored_bytes packs chunks dead_bytes trapped_bytes",
+        ),
         (json_of(&snapshot_row()), "id time host paths tags label files bytes"),
         (json_of(&entry()), "path type size mode uid gid mtime"),
     ];

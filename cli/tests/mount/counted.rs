@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use copal_client::backend::Backend;
 use copal_client::browse::{Browser, Node, Terms};
@@ -100,6 +101,25 @@ fn a_listing_reads_the_pages_of_its_own_entries_each_once() {
     assert_eq!(counted.list(&top, 23), 2);
     assert!(counted.reads() <= 4.min(blocks + 2));
     assert!(blocks < 60, "{blocks} reads for 12,000 entries");
+}
+
+#[test]
+fn who_reads_on_has_the_next_blocks_read_for_it() {
+    let machine = Machine::new();
+    machine.write("noise", noise(1, 8 << 20));
+    machine.backup(&[]);
+    let counted = Counted::of(&machine);
+    let node = counted.at(&machine, "noise");
+    // Three blocks of 1 MiB, one after the other.
+    for at in (0..5 << 19).step_by(4096) {
+        counted.browser.read(&node, at, 4096).unwrap();
+    }
+    let (until, mut read) = (Instant::now() + Duration::from_secs(60), 0);
+    while read < 5 << 20 {
+        read += counted.store.take().iter().map(|event| event.length).sum::<u64>();
+        assert!(Instant::now() < until, "only {read} bytes are read");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -81,7 +81,17 @@ impl<'a> Output<'a> {
             });
         }
         let (waiting, progress) = (HashMap::new(), progress.clone());
-        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: 0, waiting, progress, interrupted, until: None }
+        Self {
+            jobs: Some(jobs),
+            sealed,
+            packs: Some(packs),
+            stored,
+            out: 0,
+            waiting,
+            progress,
+            interrupted,
+            until: None,
+        }
     }
 
     /// Performs the session's actions, and returns to it what is sealed or stored. `note` sees every stored pack.
