@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
@@ -38,7 +39,7 @@ fn assert_unpacks_alike(machine: &Machine, archive: &[u8], label: &str) {
     machine.ok(&["restore", "latest", "--label", label, "-t", found.to_str().unwrap()]);
     if !archive.starts_with(b"./") {
         // The top is not in the archive.
-        let now = std::time::SystemTime::now();
+        let now = SystemTime::now();
         for top in [&expected, &found] {
             fs::File::open(top).unwrap().set_modified(now).unwrap();
         }
@@ -227,6 +228,21 @@ fn members_lie_in_the_path_that_as_path_names_and_belong_to_its_series() {
         let ran = imports(&machine, &archive, &["--as-path", bad]).exits(2);
         assert!(ran.err.contains("--as-path"), "{ran}");
     }
+}
+
+#[test]
+fn an_archive_that_lies_about_a_file_stops_no_backup_from_reading_it() {
+    let machine = Machine::new();
+    machine.write("file", "true");
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+    fs::File::open(machine.source("file")).unwrap().set_modified(old).unwrap();
+    fs::create_dir(machine.path("lies")).unwrap();
+    fs::write(machine.path("lies/file"), "lies").unwrap();
+    fs::File::open(machine.path("lies/file")).unwrap().set_modified(old).unwrap();
+    let archive = tar(&machine.path("lies"), &["-c", "file"]);
+    imports(&machine, &archive, &["--as-path", machine.source("").to_str().unwrap()]).ok();
+    machine.backup(&["--ignore-inode", "--ignore-ctime"]);
+    assert_eq!(machine.ok(&["dump", "latest:source/file"]), "true");
 }
 
 #[test]

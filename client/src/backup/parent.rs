@@ -11,7 +11,7 @@ use copal_format::client::Role;
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_format::index::{Index, Status};
 use copal_format::layout;
-use copal_format::snapshot::Counts;
+use copal_format::snapshot::{Counts, MetadataSeen};
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_format::tree::{Entry, VerifiedPage};
@@ -129,6 +129,10 @@ impl Parent {
             }
             let Ok(signed) = SignedSnapshot::verify(&repository.owner, &signed_by, *number, &bytes) else { continue };
             let Ok(info) = signed.info(&repository.owner) else { continue };
+            // Nor must an archive's, from which a snapshot of the same source was imported.
+            if !info.metadata.contains(MetadataSeen::CTIME_AND_INODE) {
+                continue;
+            }
             let (begun, counts) = (info.started, info.counts);
             let found = Some(Compared { id: record.id, root: signed.claim.root, begun, counts, is_kept: true });
             if !record.partial {
