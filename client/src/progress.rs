@@ -165,6 +165,8 @@ impl Progress {
         let (bytes_done, bytes_total) = (self.bytes_done.load(Relaxed), self.bytes_total.load(Relaxed));
         let is_estimate = self.is_estimate.load(Relaxed);
         let (bytes_new, settled) = (self.bytes_new.load(Relaxed), self.bytes_settled.load(Relaxed));
+        // A file that changes while it is read is read again, so that more may be read than there is.
+        let read = if bytes_total == 0 || is_estimate { bytes_done } else { bytes_done.min(bytes_total) };
         Totals {
             files_done: self.files_done.load(Relaxed),
             files_total: self.files_total.load(Relaxed),
@@ -172,7 +174,7 @@ impl Progress {
             bytes_total: if is_estimate && bytes_done >= bytes_total { 0 } else { bytes_total },
             is_estimate,
             bytes_new,
-            bytes_settled: bytes_done.saturating_sub(bytes_new.saturating_sub(settled)),
+            bytes_settled: read.saturating_sub(bytes_new.saturating_sub(settled)),
             bytes_stored: self.bytes_stored.load(Relaxed),
             errors: self.errors(),
             current: self.current.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -209,7 +211,7 @@ pub struct Totals {
     pub is_estimate: bool,
     /// Bytes that the repository did not have.
     pub bytes_new: u64,
-    /// Bytes that were read and need not be stored any more: others are still on their way to the repository.
+    /// Bytes that were read and are not on the way to the repository any more.
     pub bytes_settled: u64,
     /// Bytes that were written to the repository.
     pub bytes_stored: u64,

@@ -196,7 +196,7 @@ pub struct Cat {
 
 #[derive(Args, Clone, Debug)]
 pub struct Stats {
-    /// Only these snapshots: "latest" or the first digits of an id. What is stored is that of the whole repository.
+    /// Only these snapshots: "latest" or the first digits of an id. The stored sizes are always those of the whole repository.
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
     #[command(flatten)]

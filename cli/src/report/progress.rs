@@ -137,7 +137,7 @@ impl Rate {
         // Until there is enough to remember, the plain average.
         let weight = (1.0 - (-elapsed / MEMORY_SECONDS).exp()).max(elapsed / now.as_secs_f64());
         self.per_second = Some(self.per_second.map_or(latest, |rate| rate + weight * (latest - rate)));
-        (self.bytes, self.at) = (bytes, now);
+        (self.bytes, self.at) = (self.bytes.max(bytes), now);
     }
 
     fn per_second(&self) -> f64 {
@@ -175,8 +175,8 @@ fn lines(act: &str, totals: &Totals, elapsed: Duration, rate: &Rate) -> [String;
         let known = totals.bytes_done.saturating_sub(totals.bytes_new);
         second.push(format!("{} deduplicated, {} stored", size(known), size(totals.bytes_stored)));
     }
-    let waiting = totals.bytes_done - totals.bytes_settled;
-    second.extend((waiting > 0).then(|| format!("{} on their way", size(waiting))));
+    let waiting = totals.bytes_done.saturating_sub(totals.bytes_settled);
+    second.extend((waiting > 0).then(|| format!("{} on the way", size(waiting))));
     second.extend((totals.errors > 0).then(|| human::things(totals.errors, "error", "errors")));
     second.push(human::path(&totals.current));
     [first.join("  "), second.join("  ")]
@@ -188,7 +188,7 @@ fn eta(totals: &Totals, rate: &Rate) -> Option<u64> {
 }
 
 const PERIOD: Duration = Duration::from_millis(100);
-const MEMORY_SECONDS: f64 = 15.0;
+const MEMORY_SECONDS: f64 = 60.0;
 
 #[cfg(test)]
 mod tests {
@@ -221,7 +221,7 @@ mod tests {
         progress.add_error();
         let [first, second] = lines("backup", &progress.totals(), seconds(10), &rate);
         assert_eq!(first, "backup 0:10  1 of 1,000 files  10.0 MiB of 70.0 MiB  1.00 MiB/s  ETA 1:01");
-        assert_eq!(second, "6.00 MiB deduplicated, 1.00 MiB stored  1.00 MiB on their way  1 error  /a/\\x1b");
+        assert_eq!(second, "6.00 MiB deduplicated, 1.00 MiB stored  1.00 MiB on the way  1 error  /a/\\x1b");
     }
 
     #[test]
@@ -229,8 +229,11 @@ mod tests {
         let mut rate = Rate::new();
         rate.update(1_000, seconds(1));
         assert_eq!(rate.per_second(), 1_000.0);
-        (2..60).for_each(|now| rate.update(1_000, seconds(now)));
-        assert!(rate.per_second() < 10.0);
+        (2..300).for_each(|now| rate.update(1_000, seconds(now)));
+        assert!(rate.per_second() < 1.0);
+        rate.update(0, seconds(300));
+        rate.update(1_000, seconds(301));
+        assert!(rate.per_second() < 1.0, "what was counted before counts once");
     }
 
     #[test]
@@ -241,6 +244,8 @@ mod tests {
         progress.add_new(60);
         let share = || Status::of("backup", &progress.totals(), seconds(1), &Rate::new()).percent_done;
         assert_eq!(share(), Some(0.4));
+        progress.add_done(100);
+        assert_eq!(share(), Some(0.4), "the file was read again");
         progress.add_settled(60);
         assert_eq!(share(), Some(1.0));
     }

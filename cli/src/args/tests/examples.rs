@@ -58,7 +58,7 @@ fn commands_of(line: &str) -> Vec<Vec<String>> {
     }
     words.extend(word);
     commands.push(words);
-    let is_before = |word: &String| word == "$" || word == "sudo" || word.contains('=');
+    let is_before = |word: &String| matches!(word.as_str(), "$" | "sudo" | "do") || word.contains('=');
     commands.into_iter().map(|words| words.into_iter().skip_while(is_before).collect()).collect()
 }
 

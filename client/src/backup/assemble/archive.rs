@@ -1,5 +1,5 @@
-//! Archive: takes the members of a tar archive. Their content goes to the session as it comes; their entries are sorted, since an
-//! archive has any order, and a tree has one.
+//! Archive: takes the members of a tar archive. Their content goes to the session as it comes; their entries are sorted,
+//! since an archive has any order, and a tree has one.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -21,8 +21,8 @@ use crate::scan::source_of;
 use crate::system::path_of;
 
 impl Assembly<'_, '_> {
-    /// Takes a whole archive, whose members lie in the directory `below`. As with `tar -x`, of several members with one name the last one counts, and another name of
-    /// a file means the file that has the name then.
+    /// Takes a whole archive, whose members lie in the directory `below`. As with `tar -x`, of several members with one name
+    /// the last one counts, and another name of a file means the file that has the name then.
     pub(super) fn take_archive(
         &mut self,
         bytes: impl Read,
