@@ -43,6 +43,15 @@ impl Counted {
         Self { browser, store }
     }
 
+    /// A file of 8 MiB of noise.
+    fn of_noise(machine: &Machine) -> (Self, Node) {
+        machine.write("noise", noise(1, 8 << 20));
+        machine.backup(&[]);
+        let counted = Self::of(machine);
+        let node = counted.at(machine, "noise");
+        (counted, node)
+    }
+
     fn at(&self, machine: &Machine, name: &str) -> Node {
         let source = machine.path("source");
         let path = format!("snapshots/latest{}/{name}", source.display());
@@ -106,10 +115,7 @@ fn a_listing_reads_the_pages_of_its_own_entries_each_once() {
 #[test]
 fn who_reads_on_has_the_next_blocks_read_for_it() {
     let machine = Machine::new();
-    machine.write("noise", noise(1, 8 << 20));
-    machine.backup(&[]);
-    let counted = Counted::of(&machine);
-    let node = counted.at(&machine, "noise");
+    let (counted, node) = Counted::of_noise(&machine);
     // Three blocks of 1 MiB, one after the other.
     for at in (0..5 << 19).step_by(4096) {
         counted.browser.read(&node, at, 4096).unwrap();
@@ -125,10 +131,7 @@ fn who_reads_on_has_the_next_blocks_read_for_it() {
 #[test]
 fn each_block_of_a_file_is_read_once_however_it_is_asked_for() {
     let machine = Machine::new();
-    machine.write("noise", noise(1, 8 << 20));
-    machine.backup(&[]);
-    let counted = Counted::of(&machine);
-    let node = counted.at(&machine, "noise");
+    let (counted, node) = Counted::of_noise(&machine);
     let mut bytes = Vec::new();
     for at in (0..8 << 20).step_by(4096) {
         bytes.extend(counted.browser.read(&node, at, 4096).unwrap());
