@@ -115,7 +115,7 @@ impl Drop for Watch {
     }
 }
 
-/// Bytes per second, averaged over the last seconds: packs are stored in bursts.
+/// Bytes per second, averaged over the last minute, because packs are stored in bursts.
 #[derive(Debug)]
 struct Rate {
     per_second: Option<f64>,
