@@ -165,8 +165,6 @@ impl Progress {
         let (bytes_done, bytes_total) = (self.bytes_done.load(Relaxed), self.bytes_total.load(Relaxed));
         let is_estimate = self.is_estimate.load(Relaxed);
         let (bytes_new, settled) = (self.bytes_new.load(Relaxed), self.bytes_settled.load(Relaxed));
-        // A file that changes while it is read is read again, so that more may be read than there is.
-        let read = if bytes_total == 0 || is_estimate { bytes_done } else { bytes_done.min(bytes_total) };
         Totals {
             files_done: self.files_done.load(Relaxed),
             files_total: self.files_total.load(Relaxed),
@@ -174,7 +172,7 @@ impl Progress {
             bytes_total: if is_estimate && bytes_done >= bytes_total { 0 } else { bytes_total },
             is_estimate,
             bytes_new,
-            bytes_settled: read.saturating_sub(bytes_new.saturating_sub(settled)),
+            bytes_waiting: bytes_new.saturating_sub(settled),
             bytes_stored: self.bytes_stored.load(Relaxed),
             errors: self.errors(),
             current: self.current.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -211,12 +209,21 @@ pub struct Totals {
     pub is_estimate: bool,
     /// Bytes that the repository did not have.
     pub bytes_new: u64,
-    /// Bytes that were read and are not on the way to the repository any more.
-    pub bytes_settled: u64,
+    /// New bytes that are on the way to the repository.
+    pub bytes_waiting: u64,
     /// Bytes that were written to the repository.
     pub bytes_stored: u64,
     /// Entries that could not be read or written.
     pub errors: u64,
     /// The path that is worked on; empty before the first.
     pub current: Vec<u8>,
+}
+
+impl Totals {
+    /// Bytes that were read and are not on the way to the repository any more.
+    pub fn bytes_settled(&self) -> u64 {
+        // A file that changes while it is read is read again, so that more may be read than there is.
+        let most = if self.bytes_total == 0 || self.is_estimate { u64::MAX } else { self.bytes_total };
+        self.bytes_done.min(most).saturating_sub(self.bytes_waiting)
+    }
 }

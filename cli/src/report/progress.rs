@@ -55,7 +55,7 @@ impl Watch {
             let start = Instant::now();
             while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
                 let totals = progress.totals();
-                rate.update(totals.bytes_settled, start.elapsed());
+                rate.update(totals.bytes_settled(), start.elapsed());
                 tell(&totals, start.elapsed(), &rate);
             }
             end();
@@ -84,7 +84,7 @@ struct Status<'a> {
 impl<'a> Status<'a> {
     fn of(act: &'a str, totals: &Totals, elapsed: Duration, rate: &Rate) -> Self {
         let known = |total: u64| Some(total).filter(|total| *total > 0);
-        let share = |total: u64| (totals.bytes_settled as f64 / total as f64).min(1.0);
+        let share = |total: u64| (totals.bytes_settled() as f64 / total as f64).min(1.0);
         Self {
             message_type: "status",
             act,
@@ -175,15 +175,14 @@ fn lines(act: &str, totals: &Totals, elapsed: Duration, rate: &Rate) -> [String;
         let known = totals.bytes_done.saturating_sub(totals.bytes_new);
         second.push(format!("{} deduplicated, {} stored", size(known), size(totals.bytes_stored)));
     }
-    let waiting = totals.bytes_done.saturating_sub(totals.bytes_settled);
-    second.extend((waiting > 0).then(|| format!("{} on the way", size(waiting))));
+    second.extend((totals.bytes_waiting > 0).then(|| format!("{} on the way", size(totals.bytes_waiting))));
     second.extend((totals.errors > 0).then(|| human::things(totals.errors, "error", "errors")));
     second.push(human::path(&totals.current));
     [first.join("  "), second.join("  ")]
 }
 
 fn eta(totals: &Totals, rate: &Rate) -> Option<u64> {
-    let left = totals.bytes_total.checked_sub(totals.bytes_settled).filter(|_| totals.bytes_total > 0)?;
+    let left = totals.bytes_total.checked_sub(totals.bytes_settled()).filter(|_| totals.bytes_total > 0)?;
     (rate.per_second() >= 1.0).then(|| (left as f64 / rate.per_second()).ceil() as u64)
 }
 

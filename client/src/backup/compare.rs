@@ -146,7 +146,7 @@ impl Comparison<'_> {
     }
 
     /// Tells of an entry of the parent snapshot that the scan did not find, if it has gone and a list of changes lacks it.
-    /// Of a directory that has gone, only the directory is told.
+    /// If a whole directory has gone, the backup names that directory, and nothing that was in it.
     fn tell_gone(&mut self, old: &Entry, outbox: &mut Outbox<'_>) {
         let is_told = self.gone.as_ref().is_some_and(|gone| old.path.is_within(gone));
         if self.may_miss(&old.path) && !is_told && !self.interrupted.load(Ordering::Relaxed) {

@@ -129,7 +129,7 @@ impl Parent {
             }
             let Ok(signed) = SignedSnapshot::verify(&repository.owner, &signed_by, *number, &bytes) else { continue };
             let Ok(info) = signed.info(&repository.owner) else { continue };
-            // Nor must an archive's, from which a snapshot of the same source was imported.
+            // An archive's word must not either. A snapshot that was imported from one tells no ctimes and inode numbers.
             if !info.metadata.contains(MetadataSeen::CTIME_AND_INODE) {
                 continue;
             }
