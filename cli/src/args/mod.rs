@@ -63,7 +63,7 @@ impl CommandLine {
             Self::command().mut_args(|option| option.env(Resettable::Reset)).try_get_matches_from(&words)?;
         }
         let command = || Self::command().mut_args(without_empty).mut_subcommands(|below| below.mut_args(without_empty));
-        // Only a help and an error show what is brief, and making it builds all commands: a third of the time to start.
+        // Only a help or an error shows what is brief. Making it builds all commands, which every start would wait for.
         let matches = command().try_get_matches_from(&words);
         let mut matches = matches.or_else(|_| brief(command()).try_get_matches_from(words))?;
         Self::from_arg_matches_mut(&mut matches)
