@@ -60,4 +60,6 @@ pub use error::{Cause, StoreError};
 pub use key::{BadKey, Key};
 pub use op::Op;
 pub use store::{Created, ListPage, Listed, Stat, Store, list_after, list_all};
+/// Durability of single files, for programs that keep some beside a store.
+pub use system::{sync, sync_directory};
 pub use time::StoreTime;

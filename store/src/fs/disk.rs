@@ -87,7 +87,7 @@ impl Disk {
 
     pub(super) fn sync_file(&self, file: &File, path: &str) -> io::Result<()> {
         self.watch.step(Step::SyncFile, path)?;
-        file.sync_all()
+        system::sync(file)
     }
 
     pub(super) fn sync_directory(&self, path: &str) -> io::Result<()> {

@@ -6,11 +6,13 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use unix::{Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, sync_directory, to_lock};
+pub(crate) use unix::{Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, to_lock};
+#[cfg(unix)]
+pub use unix::{sync, sync_directory};
 #[cfg(windows)]
-pub(crate) use windows::{
-    Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, sync_directory, to_lock,
-};
+pub(crate) use windows::{Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, to_lock};
+#[cfg(windows)]
+pub use windows::{sync, sync_directory};
 
 /// What is at a path.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

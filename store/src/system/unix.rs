@@ -55,7 +55,10 @@ impl Root {
     /// Opens anything for reading; a pipe does not block.
     pub(crate) fn open_file(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.0, path, flags, Mode::empty())?.into())
+        // FreeBSD has another word for a link that is not followed.
+        let opened = rustix::fs::openat(&self.0, path, flags, Mode::empty())
+            .map_err(|errno| if errno == Errno::MLINK { Errno::LOOP } else { errno })?;
+        Ok(opened.into())
     }
 
     /// Opens anything to make it durable.
@@ -64,7 +67,7 @@ impl Root {
     }
 
     pub(crate) fn sync_directory(&self, path: &str) -> io::Result<()> {
-        File::from(self.open_directory(path)?).sync_all()
+        sync(&self.open_directory(path)?.into())
     }
 
     pub(crate) fn make_directory(&self, path: &str, is_shared: bool) -> io::Result<()> {
@@ -124,8 +127,16 @@ impl Root {
     }
 }
 
+#[cfg(not(target_os = "freebsd"))]
 fn rename_new(root: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(root, from, root, to, rustix::fs::RenameFlags::NOREPLACE)?)
+}
+
+/// FreeBSD renames over what is there, so the file gets its second name first.
+#[cfg(target_os = "freebsd")]
+fn rename_new(root: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
+    rustix::fs::linkat(root, from, root, to, AtFlags::empty())?;
+    Ok(rustix::fs::unlinkat(root, from, AtFlags::empty())?)
 }
 
 fn of_raw(file_type: RawType) -> Kind {
@@ -141,9 +152,20 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
+/// Makes a file durable. macOS asks the disk itself, which a share of another machine does not take: there the system's plain
+/// call has to do.
+pub fn sync(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error) if [Errno::NOTSUP, Errno::NOTTY].map(Some).contains(&Errno::from_io_error(&error)) => {
+            Ok(rustix::fs::fsync(file)?)
+        }
+        synced => synced,
+    }
+}
+
 /// Makes the names in a directory durable.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    sync(&File::open(path)?)
 }
 
 /// Opens a directory to lock it. Only a directory: anybody may put a pipe or a link into the temporary directory.
@@ -158,14 +180,39 @@ pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
-/// Gives a new file its length, and the space for it.
+/// Gives a new file its length, and the space for it. Not every file system can without writing (ZFS, ext3).
 pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+        Err(Errno::INVAL | Errno::NOTSUP) if bytes > 0 => write_zeros(file, bytes),
+        allocated => Ok(allocated?),
+    }
+}
+
+fn write_zeros(file: &File, bytes: u64) -> io::Result<()> {
+    let room = rustix::fs::fstatvfs(file)?;
+    if bytes > room.f_bavail.saturating_mul(room.f_frsize) {
+        return Err(Errno::NOSPC.into());
+    }
+    let zeros = vec![0; bytes.min(1 << 20) as usize];
+    let mut at = 0;
+    while at < bytes {
+        let length = (bytes - at).min(zeros.len() as u64);
+        file.write_all_at(&zeros[..length as usize], at)?;
+        at += length;
+    }
+    Ok(())
 }
 
 /// Makes the kernel read every page. It says whether one cannot be read, but not why. Needs Linux 5.14.
+#[cfg(target_os = "linux")]
 pub(crate) fn populate(mapping: &Mmap) -> io::Result<()> {
     mapping.advise(memmap2::Advice::PopulateRead)
+}
+
+/// Other systems have no such call: the file is read instead.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn populate(_: &Mmap) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The mode of a root for several users of a group: new directories belong to its group.
@@ -173,3 +220,21 @@ const SHARED: Mode = Mode::SGID.union(Mode::WGRP);
 const SHARED_DIRECTORY: Mode = Mode::RWXG.union(Mode::SGID);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_space_cannot_be_allocated_it_is_written() {
+        let file = tempfile::tempfile().unwrap();
+        let bytes = (2 << 20) + 17;
+        write_zeros(&file, bytes).unwrap();
+        let stat = rustix::fs::fstat(&file).unwrap();
+        assert_eq!(stat.st_size as u64, bytes);
+        assert!(stat.st_blocks as u64 * 512 >= bytes, "it has no holes");
+        // Nothing is written if there is no room for all.
+        let error = write_zeros(&file, 1 << 60).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::NOSPC));
+    }
+}

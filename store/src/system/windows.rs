@@ -148,7 +148,13 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     std::fs::create_dir(path)
 }
 
-pub(crate) use copal_windows::{FileExt, sync_directory};
+pub(crate) use copal_windows::FileExt;
+pub use copal_windows::sync_directory;
+
+/// Makes a file durable.
+pub fn sync(file: &File) -> io::Result<()> {
+    file.sync_all()
+}
 
 /// Opens the file of a directory that is locked in its place: directories have no locks here.
 pub(crate) fn to_lock(directory: &Path) -> io::Result<File> {
