@@ -23,6 +23,7 @@ mod managed;
 mod mount;
 mod mover;
 mod place;
+mod prove;
 mod reader;
 mod refused;
 mod replica;

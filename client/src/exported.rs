@@ -57,7 +57,7 @@ impl ExportStore {
         self.file.write_all_at(&[0; 2 * BLOCK], end)?;
         // A longer write that failed may have left bytes behind.
         self.file.set_len(end + 2 * BLOCK as u64)?;
-        self.file.sync_all()
+        copal_store::sync(&self.file)
     }
 
     /// Writes a file of the archive; returns where the next one begins.

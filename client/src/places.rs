@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use copal_format::id::RepositoryId;
 
 use crate::system;
-pub use crate::system::sync_directory;
+use copal_store::{sync, sync_directory};
 
 /// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +147,7 @@ fn written(path: &Path, bytes: &[u8]) -> io::Result<()> {
     point();
     let mut file = system::private_file().create_new(true).open(path)?;
     point();
-    file.write_all(bytes).and_then(|()| file.sync_all()).inspect_err(|_| {
+    file.write_all(bytes).and_then(|()| sync(&file)).inspect_err(|_| {
         let _ = fs::remove_file(path);
     })
 }
@@ -161,7 +161,7 @@ fn point() {}
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    system::sync_directory(directory)
+    sync_directory(directory)
 }
 
 fn unfinished_name(path: &Path) -> Result<OsString, PlaceError> {

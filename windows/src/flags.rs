@@ -1,4 +1,5 @@
 //! Flags: how to open, and what something is, in the words of POSIX.
+#![allow(missing_docs, reason = "the names are those of POSIX")]
 
 use bitflags::bitflags;
 
@@ -24,13 +25,9 @@ bitflags! {
         const NOFOLLOW = 1 << 6;
         // Without a meaning here: no open waits, nothing is inherited, reading leaves the access time unless the system's
         // setting says otherwise.
-        #[allow(missing_docs)]
         const NONBLOCK = 1 << 7;
-        #[allow(missing_docs)]
         const NOCTTY = 1 << 8;
-        #[allow(missing_docs)]
         const CLOEXEC = 1 << 9;
-        #[allow(missing_docs)]
         const NOATIME = 1 << 10;
         /// To change its attributes and times.
         const ATTRIBUTES = 1 << 11;
@@ -38,7 +35,6 @@ bitflags! {
 
     /// Permissions; Windows keeps none of these.
     #[derive(Debug, Copy, Clone, PartialEq, Eq)]
-    #[allow(missing_docs, reason = "the names are those of POSIX")]
     pub struct Mode: u32 {
         const RWXU = 0o700;
         const RUSR = 0o400;

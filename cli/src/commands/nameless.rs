@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use copal_client::places::sync_directory;
+use copal_store::{sync, sync_directory};
 use tempfile::{Builder, NamedTempFile};
 
 use crate::system::nameless;
@@ -34,7 +34,7 @@ impl Nameless {
 
     /// Gives the file this path, durably. With `replace`, in place of what is there.
     pub(super) fn persist(self, path: &Path, replace: bool) -> io::Result<()> {
-        self.as_file().sync_all()?;
+        sync(self.as_file())?;
         match self {
             Self::Hidden(part) => {
                 // Such file systems may neither link nor rename without replacing: an empty file takes the name first.

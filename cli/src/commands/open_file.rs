@@ -24,7 +24,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let written = new_file(&unfinished).and_then(|mut file: File| {
         file.write_all(text.as_bytes())?;
         open_to_all(&file)?;
-        file.sync_all()?;
+        copal_store::sync(&file)?;
         std::fs::rename(&unfinished, path)
     });
     written.inspect_err(|_| {

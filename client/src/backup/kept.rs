@@ -102,7 +102,7 @@ impl KeptWriter {
     pub(super) fn finish(mut self, snapshot: KeptSnapshot) -> io::Result<()> {
         let ended = self.tree.end(snapshot);
         self.write(ended)?;
-        self.file.sync_all()?;
+        copal_store::sync(&self.file)?;
         std::fs::rename(&self.unfinished, &self.path)
     }
 

@@ -55,7 +55,7 @@ impl Target {
 
 /// True if the file system does not support the hard link.
 fn takes_no_link(error: &io::Error) -> bool {
-    let reasons = [Errno::PERM, Errno::MLINK, Errno::XDEV, Errno::OPNOTSUPP, Errno::NOSYS];
+    let reasons = [Errno::PERM, Errno::MLINK, Errno::XDEV, Errno::NOTSUP, Errno::NOSYS];
     Errno::from_io_error(error).is_some_and(|errno| reasons.contains(&errno))
 }
 

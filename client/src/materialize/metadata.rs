@@ -11,7 +11,7 @@ use super::shortfalls::{Lack, Power};
 use super::target::Target;
 use crate::read::Xattr;
 use crate::stat::EntryStat;
-use crate::system::{self, AsFd, Birth, Errno, FileType, KEEPS_MODES, Mode, Object, kind_of, mode_of};
+use crate::system::{self, AsFd, Birth, Errno, FileType, KEEPS_MODES, Mode, Object, attributes, kind_of, mode_of};
 
 /// The metadata that an entry shall have.
 #[derive(Debug, Copy, Clone)]
@@ -119,15 +119,24 @@ impl Target {
                 self.lacks(Lack::SpecialBits, path, Errno::PERM);
             }
         }
-        if let Err(errno) = object.chmod(mode) {
+        let special = Mode::SUID | Mode::SGID | Mode::SVTX;
+        let set = match object.chmod(mode) {
+            // Not every system lets every user set these, and then it sets nothing.
+            Err(errno) if mode.intersects(special) => {
+                self.lacks(Lack::SpecialBits, path, errno);
+                object.chmod(mode - special)
+            }
+            set => set,
+        };
+        if let Err(errno) = set {
             self.lacks(Lack::Mode, path, errno);
         }
     }
 
     fn set_owner(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Owned {
         if self.options.no_owner {
-            let user = system::user() == metadata.uid;
-            return Owned { user, group: system::group() == metadata.gid };
+            let (uid, gid) = object.owner().unwrap_or((u32::MAX, u32::MAX));
+            return Owned { user: uid == metadata.uid, group: gid == metadata.gid };
         }
         // The value -1 means "do not change" to chown, so it cannot be an owner.
         let owner = (metadata.uid != u32::MAX).then_some(metadata.uid);
@@ -144,14 +153,14 @@ impl Target {
     fn has_xattrs(&self, path: &TreePath) -> Result<bool, WriteError> {
         let at = self.at(path).map_err(|error| WriteError::io("look at", path, error))?;
         let names = Object::at(at.place(), false).xattr_names().unwrap_or_default();
-        Ok(names.split(|&byte| byte == 0).any(is_ours))
+        Ok(names.split(|&byte| byte == 0).any(attributes::is_ours))
     }
 
     /// Removes attributes that the entry had before and the snapshot does not have.
     fn remove_other_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         let names = object.xattr_names().unwrap_or_default();
         for name in names.split(|&byte| byte == 0) {
-            if !is_ours(name) || metadata.xattrs.iter().any(|(wanted, _)| wanted == name) {
+            if !attributes::is_ours(name) || metadata.xattrs.iter().any(|(wanted, _)| wanted == name) {
                 continue;
             }
             let c_name = CString::new(name).expect("the list was split at its zero bytes");
@@ -199,11 +208,11 @@ enum Space {
 
 impl Space {
     fn of(name: &[u8]) -> Self {
-        if name.starts_with(b"user.") { Self::User } else { Self::System }
+        if attributes::needs_writing(name) { Self::User } else { Self::System }
     }
 }
 
-/// Changes an attribute. For `user.*` on an entry that its owner may not write to, grants that right for the duration.
+/// Changes an attribute. On an entry that its owner may not write to, grants that right for the duration if it is needed.
 /// Set-user-id and set-group-id bits are set afterwards, with the owner.
 fn change(
     object: &Object<'_>,
@@ -226,11 +235,6 @@ impl Lack {
     fn xattr(name: &[u8]) -> Self {
         if is_acl(name) { Self::Acl } else { Self::Xattr }
     }
-}
-
-/// Whether a backup contains this attribute; the system makes the others.
-fn is_ours(name: &[u8]) -> bool {
-    name.starts_with(b"user.") || is_acl(name)
 }
 
 /// Whether an attribute grants rights, or is used to decide about them.

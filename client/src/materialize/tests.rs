@@ -336,6 +336,22 @@ fn root_restores_owners_and_others_are_told_what_they_lack() {
 }
 
 #[test]
+fn a_program_does_not_run_with_the_group_of_the_directory_that_it_is_restored_to() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Playground::new();
+    std::os::unix::fs::chown(place.at(""), None, Some(4321)).unwrap();
+    fs::set_permissions(place.at(""), fs::Permissions::from_mode(0o2755)).unwrap();
+    let options = TargetOptions { no_owner: true, powers: Powers::Restored, ..TargetOptions::default() };
+    let target = place.target(options);
+    target.set_file_metadata(&target.create_file(&path("program"), 0o600).unwrap(), &metadata(0o102755));
+    assert_eq!((place.stat("program").gid, place.stat("program").mode), (4321, 0o100755));
+    let told: Vec<_> = target.finish().iter().map(|(lack, count, _)| (lack, count)).collect();
+    assert_eq!(told, [(Lack::SpecialBits, 1)]);
+}
+
+#[test]
 fn the_owner_can_write_again_into_a_directory_restored_as_closed() {
     let place = Playground::new();
     fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).unwrap();

@@ -18,8 +18,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Whether the command can have a timer of this system run it.
-pub const SCHEDULES: bool = true;
+/// Whether the command can have a timer of this system run it. The one of macOS is neither systemd nor cron.
+pub const SCHEDULES: bool = cfg!(not(target_os = "macos"));
 
 /// The program that takes a command as one line.
 pub const SHELL: [&str; 2] = ["sh", "-c"];

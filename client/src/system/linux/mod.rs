@@ -1,7 +1,8 @@
 //! Linux: what it has beside the rest of Unix.
 
+pub(crate) mod attributes;
 mod extras;
-mod object;
+mod holes;
 pub mod open;
 mod stat;
 mod watch;
@@ -11,14 +12,40 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use copal_format::snapshot::MetadataSeen;
+use copal_format::time::Time;
 use rustix::fs::{
     Advice, AtFlags, FileType, Mode, OFlags, RawDir, StatxAttributes, StatxFlags, fadvise, getxattr, openat, statx,
 };
 use rustix::io::Errno;
 
 pub use extras::link_target;
-pub(crate) use object::{Object, Place};
+pub use holes::holes_of;
 pub(crate) use watch::{Watches, mount_table, mounts};
+
+/// What a backup here sees of its entries: everything.
+pub(crate) const SEEN: MetadataSeen = MetadataSeen(255);
+
+/// When an entry was made, for a restore that can set that. Linux has no call for it.
+#[derive(Debug, Copy, Clone, Default)]
+pub struct Birth;
+
+impl From<Option<Time>> for Birth {
+    fn from(_: Option<Time>) -> Self {
+        Self
+    }
+}
+
+impl Birth {
+    pub(crate) fn set(self, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether the entry that a name leads to has exactly this name: names that differ are never the same here.
+pub(crate) fn has_this_name(_: impl AsFd, _: &CStr) -> io::Result<bool> {
+    Ok(true)
+}
 
 /// How to open a directory to find entries in it: without the right to list it.
 pub(crate) const PATH: OFlags = OFlags::PATH;
@@ -82,23 +109,6 @@ pub(crate) fn umask_told() -> Option<u32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     told.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok())
-}
-
-/// The permissions that new files do not get. To tell them, the process has none for a moment.
-pub(crate) fn umask_asked() -> u32 {
-    let mask = rustix::process::umask(Mode::empty());
-    rustix::process::umask(mask);
-    mask.bits()
-}
-
-/// The permissions of some bits of a mode.
-pub(crate) fn mode_of(bits: u32) -> Mode {
-    Mode::from_bits_truncate(bits & 0o7777)
-}
-
-/// The kind that the type bits of a mode name.
-pub(crate) fn kind_of(mode: u32) -> FileType {
-    FileType::from_raw_mode(mode)
 }
 
 /// Bytes of a listing asked of the kernel at once.

@@ -7,8 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
+
+use crate::system::unix::open::{ALWAYS, name_by_name};
 
 /// Opens an absolute path. If somebody replaces one of its directories by a link meanwhile, this fails instead of
 /// opening another directory.
@@ -33,7 +35,7 @@ pub fn quietly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 }
 
 /// How to walk a path.
-#[derive(Debug, Copy, Clone)]
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
 enum Way {
     /// With `openat2`, in pieces no longer than the kernel accepts.
     Pieces,
@@ -51,22 +53,16 @@ impl Way {
 }
 
 fn walk(start: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags, way: Way) -> io::Result<OwnedFd> {
+    if way == Way::Names {
+        return name_by_name(start, path, flags, resolve.contains(BENEATH));
+    }
     let mut reached: Option<OwnedFd> = None;
     let mut rest = path;
     loop {
         let from = reached.as_ref().map_or(start, |fd| fd.as_fd());
-        let (piece, after) = match way {
-            Way::Pieces => split(rest),
-            Way::Names => split_at_name(rest),
-        };
+        let (piece, after) = split(rest);
         let flags = ALWAYS | if after.is_empty() { flags } else { PASSING };
-        let opened = match way {
-            Way::Pieces => openat2(from, piece, flags, Mode::empty(), resolve)?,
-            Way::Names if resolve.contains(BENEATH) && (piece == "/" || piece == "..") => {
-                return Err(Errno::XDEV.into());
-            }
-            Way::Names => openat(from, piece, flags, Mode::empty())?,
-        };
+        let opened = openat2(from, piece, flags, Mode::empty(), resolve)?;
         if after.is_empty() {
             return Ok(opened);
         }
@@ -86,17 +82,8 @@ fn split(path: &[u8]) -> (&OsStr, &[u8]) {
     }
 }
 
-fn split_at_name(path: &[u8]) -> (&OsStr, &[u8]) {
-    match path.iter().position(|&byte| byte == b'/') {
-        Some(0) => (OsStr::new("/"), &path[1..]),
-        Some(at) => (OsStr::from_bytes(&path[..at]), &path[at + 1..]),
-        None => (OsStr::from_bytes(path), &[]),
-    }
-}
-
 /// The longest path that the kernel accepts, with its zero byte.
 const PATH_MAX: usize = 4096;
-const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
 const PASSING: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 const BENEATH: ResolveFlags = NO_LINKS.union(ResolveFlags::BENEATH);
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
@@ -104,6 +91,7 @@ const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::openat;
     use std::os::unix::fs::symlink;
 
     #[test]

@@ -1,6 +1,9 @@
 //! Unix: what POSIX has.
 
-mod holes;
+#[cfg(not(target_os = "freebsd"))]
+pub(crate) mod extras;
+pub(crate) mod object;
+pub(crate) mod open;
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -12,12 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout};
 
 use copal_format::path::TreePath;
-use copal_format::snapshot::MetadataSeen;
-use copal_format::time::Time;
 use nix::unistd::{Gid, Group, Uid, User};
 use rustix::buffer::spare_capacity;
 pub(crate) use rustix::fs::{AtFlags, Mode, mkdirat, openat, unlinkat};
-use rustix::fs::{CWD, readlinkat};
+use rustix::fs::{CWD, RawMode, readlinkat};
 pub(crate) use rustix::fs::{FileType, OFlags};
 pub(crate) use rustix::io::Errno;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -26,23 +27,10 @@ pub(crate) use std::os::fd::BorrowedFd;
 pub(crate) use std::os::fd::{AsFd, OwnedFd};
 pub(crate) use std::os::unix::fs::FileExt;
 
-pub use holes::holes_of;
-
-/// What a backup here sees of its entries: everything.
-pub(crate) const SEEN: MetadataSeen = MetadataSeen(255);
+pub(crate) use object::{Call, Object, Place};
 
 /// Whether a file has the mode that it was made with.
 pub(crate) const KEEPS_MODES: bool = true;
-
-/// When an entry was made, for a restore that can set that. Here none can.
-#[derive(Debug, Copy, Clone, Default)]
-pub struct Birth;
-
-impl From<Option<Time>> for Birth {
-    fn from(_: Option<Time>) -> Self {
-        Self
-    }
-}
 
 /// The path to open an entry of a tree by.
 pub fn source_of(path: &TreePath) -> PathBuf {
@@ -99,11 +87,6 @@ pub(crate) fn linkat(
     rustix::fs::linkat(from, old, to, new, flags)
 }
 
-/// Whether the entry that a name leads to has exactly this name: names that differ are never the same here.
-pub(crate) fn has_this_name(_: impl AsFd, _: &CStr) -> io::Result<bool> {
-    Ok(true)
-}
-
 /// Appends at most `wanted` bytes of a file to a buffer, without growing it.
 pub(crate) fn append_at(file: &File, buffer: &mut Vec<u8>, wanted: usize, offset: u64) -> Result<usize, Errno> {
     if wanted < buffer.capacity() - buffer.len() {
@@ -134,11 +117,6 @@ pub(crate) fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
-}
-
-/// Makes the names in a directory durable.
-pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }
 
 /// Whether this process may give entries away.
@@ -196,4 +174,22 @@ pub(crate) fn has_drive(_: &str) -> bool {
 pub(crate) fn ends_in_separator(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     bytes.ends_with(b"/") || bytes.ends_with(b"/.")
+}
+
+/// The permissions that new files do not get. To tell them, the process has none for a moment.
+#[allow(clippy::useless_conversion, reason = "a mode of macOS and FreeBSD has 16 bits")]
+pub(crate) fn umask_asked() -> u32 {
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask);
+    mask.bits().into()
+}
+
+/// The permissions of some bits of a mode.
+pub(crate) fn mode_of(bits: u32) -> Mode {
+    Mode::from_bits_truncate((bits & 0o7777) as RawMode)
+}
+
+/// The kind that the type bits of a mode name.
+pub(crate) fn kind_of(mode: u32) -> FileType {
+    FileType::from_raw_mode(mode as RawMode)
 }

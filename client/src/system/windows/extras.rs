@@ -10,6 +10,16 @@ use crate::system::extras::Extras;
 /// The attribute bits, as four bytes, the lowest first: the name and form are those of ntfs-3g.
 pub(super) const ATTRIBUTES: &[u8] = b"system.ntfs_attrib";
 
+/// Whether a backup contains this attribute; the system makes the others.
+pub(crate) fn is_ours(name: &[u8]) -> bool {
+    name == ATTRIBUTES
+}
+
+/// Whether setting it needs the right to write, which an entry's mode may not give: there are no modes.
+pub(crate) fn needs_writing(_: &[u8]) -> bool {
+    false
+}
+
 impl Extras {
     /// Reads the attributes of an entry by path: a directory, link or device. Does not follow a final link.
     pub fn read(path: &Path) -> Self {

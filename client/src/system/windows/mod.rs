@@ -1,10 +1,9 @@
 //! Windows, in the words of POSIX.
 
-mod extras;
+pub(crate) mod extras;
 mod object;
 pub mod open;
 mod stat;
-mod watch;
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -24,9 +23,9 @@ use crate::system::HOLES_MAX;
 
 pub(crate) use copal_windows::{AsFd, FileType, OFlags, OwnedFd};
 pub(crate) use copal_windows::{AtFlags, BorrowedFd, Errno, Mode, openat};
+pub(crate) use extras as attributes;
 pub use extras::link_target;
 pub(crate) use object::{Object, Place};
-pub(crate) use watch::{Watches, mount_table, mounts};
 
 /// How to open a directory to find entries in it.
 pub(crate) const PATH: OFlags = OFlags::PATH;
@@ -222,7 +221,6 @@ pub(crate) fn private_directory() -> DirBuilder {
 }
 
 pub(crate) use copal_windows::FileExt;
-pub use copal_windows::sync_directory;
 
 /// Nobody gives entries away here.
 pub(crate) fn is_root() -> bool {

@@ -34,6 +34,11 @@ impl<'o> Object<'o> {
         if owner.unwrap_or(0) == 0 && group.unwrap_or(0) == 0 { Ok(()) } else { Err(Errno::OPNOTSUPP) }
     }
 
+    /// Its owner and group: users of Windows have no numbers.
+    pub(crate) fn owner(&self) -> std::io::Result<(u32, u32)> {
+        Ok((super::user(), super::group()))
+    }
+
     /// Windows keeps no permissions of this form: only those that it shows for everything can be set.
     pub(crate) fn chmod(&self, mode: Mode) -> Result<(), Errno> {
         let plain = [0o644, 0o755, 0o777].contains(&mode.bits());

@@ -1,18 +1,18 @@
 //! Object: an entry of the target, named by an open directory and one name, or open itself.
 
 use std::ffi::CStr;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use copal_format::time::Time;
 
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags, chmodat, chownat, fchmod,
-    fchown, flistxattr, fremovexattr, fsetxattr, futimens, llistxattr, lremovexattr, lsetxattr, openat, utimensat,
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown, futimens, openat,
+    utimensat,
 };
-use rustix::io::{Errno, Result};
+use rustix::io::Result;
 
-use crate::system::Birth;
+use crate::system::stat::EntryStat;
+use crate::system::{Birth, attributes};
 
 /// The place of an entry: an open directory and a name in it.
 #[derive(Copy, Clone)]
@@ -47,65 +47,50 @@ impl<'o> Object<'o> {
         }
     }
 
+    /// Its owner and group.
+    pub(crate) fn owner(&self) -> std::io::Result<(u32, u32)> {
+        let stat = match self.call() {
+            Call::File(file) => EntryStat::of(file),
+            Call::Name(at) => EntryStat::at(at.directory, at.name),
+        };
+        stat.map(|stat| (stat.uid, stat.gid))
+    }
+
     pub(crate) fn chmod(&self, mode: Mode) -> Result<()> {
         match self.call() {
             Call::File(file) => fchmod(file, mode),
-            // A path through an O_PATH file names exactly this inode, even if its name changes meanwhile.
-            Call::Name(at) => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let inode = openat(at.directory, at.name, flags, Mode::empty())?;
-                chmodat(CWD, format!("/proc/self/fd/{}", inode.as_raw_fd()), mode, AtFlags::empty())
-            }
+            Call::Name(at) => attributes::chmod(at, mode),
         }
     }
 
     pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<()> {
-        match self.call() {
-            Call::File(file) => fsetxattr(file, name, value, XattrFlags::empty()),
-            Call::Name(at) => lsetxattr(path(at), name, value, XattrFlags::empty()),
-        }
+        attributes::set(self.call(), name, value)
     }
 
     pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<()> {
-        match self.call() {
-            Call::File(file) => fremovexattr(file, name),
-            Call::Name(at) => lremovexattr(path(at), name),
-        }
+        attributes::remove(self.call(), name)
     }
 
     /// The names of its extended attributes, each with a zero byte after it.
     pub(crate) fn xattr_names(&self) -> Result<Vec<u8>> {
-        let list = |buffer: &mut [u8]| match self.call() {
-            Call::File(file) => flistxattr(file, buffer),
-            Call::Name(at) => llistxattr(path(at), buffer),
-        };
-        let mut buffer = vec![0; 256];
-        let length = match list(&mut buffer) {
-            Err(Errno::RANGE) => {
-                buffer.resize(64 << 10, 0);
-                list(&mut buffer)?
-            }
-            length => length?,
-        };
-        buffer.truncate(length);
-        Ok(buffer)
+        attributes::names(self.call())
     }
 
-    /// Sets when the content last changed. No call sets when an entry was made.
-    pub(crate) fn set_times(&self, mtime: Time, _: Birth) -> Result<()> {
+    /// Sets when the content last changed, and when the entry was made if the system has a call for that.
+    pub(crate) fn set_times(&self, mtime: Time, birth: Birth) -> Result<()> {
         let (seconds, nanoseconds) = mtime.to_unix();
         let times = Timestamps {
             last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
             last_modification: Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() },
         };
         match self.call() {
-            Call::File(file) => futimens(file, &times),
+            // In this order: an entry of macOS is never older than its content.
+            Call::File(file) => futimens(file, &times).and_then(|()| birth.set(file)),
             Call::Name(at) => utimensat(at.directory, at.name, &times, AtFlags::SYMLINK_NOFOLLOW),
         }
     }
 
     fn call(&self) -> Call<'_> {
-        use std::os::fd::AsFd;
         match self {
             Self::Open(file) => Call::File(*file),
             Self::Opened(file) => Call::File(file.as_fd()),
@@ -114,14 +99,9 @@ impl<'o> Object<'o> {
     }
 }
 
-enum Call<'c> {
+/// By what a call reaches an object.
+#[derive(Copy, Clone)]
+pub(crate) enum Call<'c> {
     File(BorrowedFd<'c>),
     Name(Place<'c>),
-}
-
-/// A path for calls that take no directory. It goes through the open one, so that only the last name is looked up.
-fn path(at: Place<'_>) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    let directory = PathBuf::from(format!("/proc/self/fd/{}", at.directory.as_raw_fd()));
-    directory.join(std::ffi::OsStr::from_bytes(at.name.to_bytes()))
 }

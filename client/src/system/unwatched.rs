@@ -1,4 +1,4 @@
-//! Watch: not there on Windows.
+//! Watch: not there on systems other than Linux.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
             Ok(data) => data.min(size),
             Err(Errno::NXIO) => size,
             // Not every file system supports SEEK_DATA.
-            Err(Errno::INVAL | Errno::OPNOTSUPP) => break,
+            Err(Errno::INVAL | Errno::NOTSUP) => break,
             Err(error) => return Err(error.into()),
         };
         if data > at {
