@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<(), String> {
 pub(crate) fn build() -> Result<PathBuf, String> {
     tools::set_up_reader()?;
     let arguments = ["build", "--package", "copal-reader", "--bin", "copal-reader", "--profile", "reader"];
-    succeed(cargo(&arguments).args(["--target", TARGET]).args(remapped(TARGET)?))?;
+    succeed(cargo(&arguments).args(["--target", TARGET]).args(remapped(TARGET, &[])?))?;
     let built = target().join(TARGET).join("reader/copal-reader.wasm");
     let bytes = std::fs::read(&built).map_err(|error| format!("{}: {error}", built.display()))?;
     let strange = Module::parse(&bytes)?.imports.into_iter().find(|import| !import.starts_with(WASI));

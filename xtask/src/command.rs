@@ -8,7 +8,12 @@ use crate::tally::Tally;
 
 /// A cargo command on the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    of_cargo(Path::new(&std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), arguments)
+}
+
+/// A command on the workspace of a program that has cargo do the work.
+pub(crate) fn of_cargo(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.args(arguments).current_dir(workspace());
     // What cargo has said to this program of its own package: build scripts that look at it would run once more.
     let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
@@ -21,8 +26,8 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// What has cargo build a target without the names of this machine's folders: they are in every panic's message, and would make
-/// builds in two folders differ.
-pub(crate) fn remapped(triple: &str) -> Result<[String; 2], String> {
+/// builds in two folders differ. `further` are flags of the compiler besides.
+pub(crate) fn remapped(triple: &str, further: &[String]) -> Result<[String; 2], String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
     let registry = home.ok_or("neither CARGO_HOME nor HOME says where crates lie")?.join("registry/src");
@@ -30,8 +35,8 @@ pub(crate) fn remapped(triple: &str) -> Result<[String; 2], String> {
     let registries = std::fs::read_dir(&registry).into_iter().flatten().filter_map(folder);
     // Of two that fit, the compiler takes the later one.
     let all = registries.chain([(workspace().to_owned(), "/copal"), (target(), "/target")]);
-    let flags: Vec<String> =
-        all.map(|(from, to)| format!("{:?}", format!("--remap-path-prefix={}={to}", from.display()))).collect();
+    let remaps = all.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let flags: Vec<String> = remaps.chain(further.iter().cloned()).map(|flag| format!("{flag:?}")).collect();
     Ok(["--config".to_owned(), format!("target.{triple}.rustflags=[{}]", flags.join(","))])
 }
 

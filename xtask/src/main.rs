@@ -25,6 +25,7 @@ mod site;
 mod speed;
 mod stack;
 mod suite;
+mod systems;
 mod tally;
 mod tools;
 mod wasm;
@@ -47,6 +48,7 @@ usage: cargo xtask <command>
   wheel          build the Python package as it is released
   interface      write the list of what programs can use of copal-client anew
   web            build the web app around that module, and test it in Node and in Chromium
+  systems        compile the command for macOS, FreeBSD and Windows
   windows        build copal.exe, and test it under wine beside this machine's command
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         ["python"] => python::run().map(exit),
         ["wheel"] => python::wheel().map(|()| ExitCode::SUCCESS),
         ["interface"] => interface::write().map(|()| ExitCode::SUCCESS),
+        ["systems"] => systems::run().map(exit),
         ["windows"] => windows::run().map(exit),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),

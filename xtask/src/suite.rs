@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, deploy, dist, interface, lambda, memory, probe, python, reader, site, tools, wasm};
+use crate::{carried, deploy, dist, interface, lambda, memory, probe, python, reader, site, systems, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
         cargo_succeeds(&lints)
     });
+    suite.stage("other systems", systems::run);
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins", "--lib"]));
     // It waits for Terraform and its account as often as it computes: it runs beside what is built next.

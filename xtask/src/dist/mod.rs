@@ -19,6 +19,7 @@ mod program;
 mod targets;
 
 pub(crate) use check::run as check;
+pub(crate) use program::zig;
 use targets::{TARGETS, Target};
 
 /// Builds and packs everything. `from` is the address that the release's files will have: without it there is neither an installer nor a manifest.

@@ -7,20 +7,36 @@ use crate::command::{cargo, remapped, succeed, target as build_folder, workspace
 use crate::environment::environment;
 use crate::tools;
 
+/// The folder of zig's programs: compiler and linker for every target.
+pub(crate) fn zig() -> Result<PathBuf, String> {
+    environment("zig", &workspace().join("packaging/zig.txt"))
+}
+
+/// What has a program for macOS linked without Apple's development kit: lists of what the program uses of its frameworks.
+fn frameworks() -> Vec<String> {
+    ["-L".to_owned(), format!("framework={}", workspace().join("packaging/darwin").display())].into()
+}
+
+/// The oldest macOS that a program starts on (docs/cli.md, "Which systems?"). Zig's own default is a much newer one.
+const OLDEST_MACOS: &str = "12.0";
 /// Most bytes that a program may have.
 const MOST_BYTES: u64 = 31_000_000;
 
 /// Builds a target's program; gives its file. It records the crates that it is made of (`cargo auditable`).
 pub(super) fn build(target: &Target, reader: &Path, time: &str) -> Result<PathBuf, String> {
     tools::set_up_target(target.triple)?;
-    let programs = environment("zig", &workspace().join("packaging/zig.txt"))?;
+    let programs = zig()?;
+    let frameworks = if target.is_macos() { frameworks() } else { Vec::new() };
     let mut build = cargo(&["auditable", "zigbuild", "--locked", "--profile", "small", "--package", "copal-cli"]);
-    build.args(["--bin", "copal", "--target", target.triple]).args(remapped(target.triple)?);
+    build.args(["--bin", "copal", "--target", target.triple]).args(remapped(target.triple, &frameworks)?);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let first = [programs, build_folder().join("tools/bin")];
     let path = std::env::join_paths(first.into_iter().chain(std::env::split_paths(&path)));
     build.env("PATH", path.map_err(|error| error.to_string())?).env("SOURCE_DATE_EPOCH", time);
     build.env("COPAL_READER", reader).env("CARGO_PROFILE_SMALL_STRIP", "symbols");
+    if target.is_macos() {
+        build.env("MACOSX_DEPLOYMENT_TARGET", OLDEST_MACOS);
+    }
     // Without this, jemalloc asks the processor that it is built on.
     build.env("JEMALLOC_SYS_WITH_LG_VADDR", "48");
     if target.triple.starts_with("aarch64") {

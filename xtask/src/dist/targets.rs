@@ -12,12 +12,20 @@ pub(crate) struct Target {
     pub(crate) linux: Option<&'static str>,
 }
 
-pub(crate) const TARGETS: [Target; 2] = [
+pub(crate) const TARGETS: [Target; 5] = [
     Target { triple: "x86_64-unknown-linux-musl", program: "copal", archive: "tar.gz", linux: Some("amd64") },
     Target { triple: "aarch64-unknown-linux-musl", program: "copal", archive: "tar.gz", linux: Some("arm64") },
+    Target { triple: "aarch64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
+    Target { triple: "x86_64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
+    Target { triple: "x86_64-unknown-freebsd", program: "copal", archive: "tar.gz", linux: None },
 ];
 
 impl Target {
+    /// Whether it is one of the Mac's, whose programs are linked with Apple's frameworks.
+    pub(crate) fn is_macos(&self) -> bool {
+        self.triple.ends_with("-apple-darwin")
+    }
+
     pub(crate) fn runs_here(&self) -> bool {
         self.triple.starts_with(std::env::consts::ARCH) && self.triple.contains(std::env::consts::OS)
     }
