@@ -28,6 +28,7 @@ machine() {
     case $(uname -s) in
         Linux) system=unknown-linux-musl ;;
         Darwin) system=apple-darwin ;;
+        FreeBSD) system=unknown-freebsd ;;
         *) fail "there is no program for $(uname -s); build it from the sources" ;;
     esac
     case $(uname -m) in

@@ -152,9 +152,10 @@ class Installer(Case):
         self.assert_refused("there is no program for processors of kind m68k", uname=("Linux", "m68k"))
         self.assertEqual(self.asked, [])
         lines = self.files["SHA256SUMS"].splitlines(keepends=True)
-        self.files["SHA256SUMS"] = b"".join(line for line in lines if b"apple" not in line)
+        self.files["SHA256SUMS"] = b"".join(line for line in lines if b"apple" not in line and b"freebsd" not in line)
         self.sign()
-        self.assert_refused(f"no program for this machine (copal-{VERSION}-aarch64-apple-darwin)", uname=("Darwin", "arm64"))
+        for uname, target in [(("Darwin", "arm64"), "aarch64-apple-darwin"), (("FreeBSD", "amd64"), "x86_64-unknown-freebsd")]:
+            self.assert_refused(f"no program for this machine (copal-{VERSION}-{target})", uname=uname)
 
     def test_a_program_that_does_not_run_replaces_nothing(self):
         broken = self.folder / HERE

@@ -197,7 +197,6 @@ fn terraform_version(told: &str) -> Option<(u32, u32)> {
 /// Checks and installs what builds a program for Windows and runs it here.
 pub(crate) fn set_up_windows(target: &str) -> Result<(), String> {
     install_missing(vec![
-        tool("x86_64-w64-mingw32-gcc", &["--version"], "gcc-mingw-w64-x86-64"),
         tool("wine", &["--version"], "wine"),
         tool("test", &["-e", "/usr/lib/wine/wine64"], "wine64"),
     ])?;

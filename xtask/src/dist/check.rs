@@ -26,11 +26,10 @@ pub(crate) fn run() -> Result<Tally, String> {
     output(Command::new("minisign").args(["-GW", "-s"]).arg(&key).arg("-p").arg(&public))?;
     let key = key_of(&read(&public)?);
 
-    let all = || TARGETS.iter().chain(&OTHERS);
     let real =
         |target: &Target| if target.runs_here() && target.linux.is_some() { stripped.clone() } else { script.clone() };
-    let tested: Vec<(&Target, PathBuf)> = all().map(|target| (target, real(target))).collect();
-    let small: Vec<(&Target, PathBuf)> = all().map(|target| (target, script.clone())).collect();
+    let tested: Vec<(&Target, PathBuf)> = TARGETS.iter().map(|target| (target, real(target))).collect();
+    let small: Vec<(&Target, PathBuf)> = TARGETS.iter().map(|target| (target, script.clone())).collect();
     for (folder, programs) in [("release", &tested), ("one", &small), ("another", &small)] {
         let mut release = Release::of_checkout(Some(FROM), work.join(folder))?;
         release.key = key.clone();
@@ -71,10 +70,6 @@ fn sources() -> Result<Tally, String> {
     tally.check("crates for the registry", package);
     Ok(tally)
 }
-
-/// Targets that a release has no program for. The tests use a script instead, to fill the templates that name them.
-const OTHERS: [Target; 1] =
-    [Target { triple: "x86_64-pc-windows-gnu", program: "copal.exe", archive: "zip", linux: None }];
 
 /// Nobody serves here: the tests name another address.
 const FROM: &str = "https://copal.invalid/0.1.0";

@@ -1,15 +1,26 @@
 //! Program: the command for a target, with the reader inside, the same bytes wherever it is built.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::Target;
-use crate::command::{cargo, remapped, succeed, target as build_folder, workspace};
+use crate::command::{cargo, of_cargo, remapped, succeed, target as build_folder, workspace};
 use crate::environment::environment;
 use crate::tools;
 
-/// The folder of zig's programs: compiler and linker for every target.
-pub(crate) fn zig() -> Result<PathBuf, String> {
-    environment("zig", &workspace().join("packaging/zig.txt"))
+/// A command of `cargo-zigbuild`: cargo with zig as the compiler and linker of C, for every target.
+pub(crate) fn zig(arguments: &[&str]) -> Result<Command, String> {
+    let programs = environment("zig", &workspace().join("packaging/zig.txt"))?;
+    let mut command = of_cargo(&programs.join("cargo-zigbuild"), arguments);
+    command.env("PATH", before_path([programs])?);
+    Ok(command)
+}
+
+/// Folders of programs, then those of `PATH`.
+fn before_path(first: impl IntoIterator<Item = PathBuf>) -> Result<OsString, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(first.into_iter().chain(std::env::split_paths(&path))).map_err(|error| error.to_string())
 }
 
 /// What has a program for macOS linked without Apple's development kit: lists of what the program uses of its frameworks.
@@ -25,14 +36,11 @@ const MOST_BYTES: u64 = 31_000_000;
 /// Builds a target's program; gives its file. It records the crates that it is made of (`cargo auditable`).
 pub(super) fn build(target: &Target, reader: &Path, time: &str) -> Result<PathBuf, String> {
     tools::set_up_target(target.triple)?;
-    let programs = zig()?;
+    let programs = environment("zig", &workspace().join("packaging/zig.txt"))?;
     let frameworks = if target.is_macos() { frameworks() } else { Vec::new() };
     let mut build = cargo(&["auditable", "zigbuild", "--locked", "--profile", "small", "--package", "copal-cli"]);
     build.args(["--bin", "copal", "--target", target.triple]).args(remapped(target.triple, &frameworks)?);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let first = [programs, build_folder().join("tools/bin")];
-    let path = std::env::join_paths(first.into_iter().chain(std::env::split_paths(&path)));
-    build.env("PATH", path.map_err(|error| error.to_string())?).env("SOURCE_DATE_EPOCH", time);
+    build.env("PATH", before_path([programs, build_folder().join("tools/bin")])?).env("SOURCE_DATE_EPOCH", time);
     build.env("COPAL_READER", reader).env("CARGO_PROFILE_SMALL_STRIP", "symbols");
     if target.is_macos() {
         build.env("MACOSX_DEPLOYMENT_TARGET", OLDEST_MACOS);

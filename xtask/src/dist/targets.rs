@@ -12,12 +12,13 @@ pub(crate) struct Target {
     pub(crate) linux: Option<&'static str>,
 }
 
-pub(crate) const TARGETS: [Target; 5] = [
+pub(crate) const TARGETS: [Target; 6] = [
     Target { triple: "x86_64-unknown-linux-musl", program: "copal", archive: "tar.gz", linux: Some("amd64") },
     Target { triple: "aarch64-unknown-linux-musl", program: "copal", archive: "tar.gz", linux: Some("arm64") },
     Target { triple: "aarch64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
     Target { triple: "x86_64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
     Target { triple: "x86_64-unknown-freebsd", program: "copal", archive: "tar.gz", linux: None },
+    Target { triple: "x86_64-pc-windows-gnu", program: "copal.exe", archive: "zip", linux: None },
 ];
 
 impl Target {
