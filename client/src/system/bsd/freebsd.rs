@@ -3,15 +3,15 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use copal_format::snapshot::MetadataSeen;
-use copal_format::time::Time;
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, chmodat, fadvise};
 use rustix::io::{Errno, Result};
 
 use crate::system::extras::Extras;
+pub use crate::system::unix::birth::Birth;
 use crate::system::{Call, Place};
 
 /// What a backup here sees of its entries: everything but extended attributes, ACLs and holes.
@@ -19,22 +19,6 @@ pub(crate) const SEEN: MetadataSeen = MetadataSeen(255 - 8 - 16 - 32);
 
 /// How to open a directory to find entries in it: without the right to list it.
 pub(crate) const PATH: OFlags = OFlags::PATH;
-
-/// When an entry was made, for a restore that can set that. Here none can.
-#[derive(Debug, Copy, Clone, Default)]
-pub struct Birth;
-
-impl From<Option<Time>> for Birth {
-    fn from(_: Option<Time>) -> Self {
-        Self
-    }
-}
-
-impl Birth {
-    pub(crate) fn set(self, _: BorrowedFd<'_>) -> Result<()> {
-        Ok(())
-    }
-}
 
 impl Extras {
     /// The attributes of an entry: none are read.

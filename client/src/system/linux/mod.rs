@@ -13,34 +13,18 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use copal_format::snapshot::MetadataSeen;
-use copal_format::time::Time;
 use rustix::fs::{
     Advice, AtFlags, FileType, Mode, OFlags, RawDir, StatxAttributes, StatxFlags, fadvise, getxattr, openat, statx,
 };
 use rustix::io::Errno;
 
+pub use crate::system::unix::birth::Birth;
 pub use extras::link_target;
 pub use holes::holes_of;
 pub(crate) use watch::{Watches, mount_table, mounts};
 
 /// What a backup here sees of its entries: everything.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(255);
-
-/// When an entry was made, for a restore that can set that. Linux has no call for it.
-#[derive(Debug, Copy, Clone, Default)]
-pub struct Birth;
-
-impl From<Option<Time>> for Birth {
-    fn from(_: Option<Time>) -> Self {
-        Self
-    }
-}
-
-impl Birth {
-    pub(crate) fn set(self, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Whether the entry that a name leads to has exactly this name: names that differ are never the same here.
 pub(crate) fn has_this_name(_: impl AsFd, _: &CStr) -> io::Result<bool> {

@@ -1,5 +1,7 @@
 //! Unix: what POSIX has.
 
+#[cfg(not(target_os = "macos"))]
+pub(crate) mod birth;
 #[cfg(not(target_os = "freebsd"))]
 pub(crate) mod extras;
 pub(crate) mod object;
