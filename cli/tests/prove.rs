@@ -8,7 +8,7 @@ use std::process::Command;
 
 const COPAL: &str = env!("CARGO_BIN_EXE_copal");
 
-/// What the script prints about a program, and whether it is content.
+/// Runs the script with a program; gives what the script prints, and whether it ends with exit code 0.
 fn prove(program: &Path) -> (String, bool) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/prove-on-unix.sh");
     let output = Command::new("sh").arg(script).arg(program).output().unwrap();

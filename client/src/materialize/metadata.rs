@@ -121,10 +121,9 @@ impl Target {
         }
         let special = Mode::SUID | Mode::SGID | Mode::SVTX;
         let set = match object.chmod(mode) {
-            // Not every system lets every user set these, and then it sets nothing.
+            // Not every system lets every user set these bits, and a refused call sets no bit at all.
             Err(errno) if mode.intersects(special) => {
-                self.lacks(Lack::SpecialBits, path, errno);
-                object.chmod(mode - special)
+                object.chmod(mode - special).map(|()| self.lacks(Lack::SpecialBits, path, errno))
             }
             set => set,
         };

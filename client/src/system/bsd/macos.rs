@@ -215,7 +215,7 @@ fn errno(error: io::Error) -> Errno {
 /// How to open an entry itself, without holding its volume.
 const LOOKING: OFlags =
     OFlags::from_bits_retain((libc::O_EVTONLY | libc::O_SYMLINK | libc::O_NONBLOCK | libc::O_CLOEXEC) as u32);
-/// What a call says where an attribute is not there.
+/// The error of a call that reads or removes an attribute which the entry does not have.
 pub(crate) const ABSENT: Errno = Errno::NOATTR;
 /// A longer attribute is named as unreadable: all metadata of an entry has to fit a page of the tree, of 2 MiB.
 const LONGEST: usize = 1 << 20;

@@ -74,7 +74,7 @@ fn path(at: Place<'_>) -> PathBuf {
     directory.join(std::ffi::OsStr::from_bytes(at.name.to_bytes()))
 }
 
-/// What a call says where an attribute is not there.
+/// The error of a call that reads or removes an attribute which the entry does not have.
 pub(crate) const ABSENT: Errno = Errno::NODATA;
 /// Linux's limit for a value, and for the list of names, in bytes.
 const XATTR_BYTES: usize = 64 << 10;
