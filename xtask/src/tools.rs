@@ -42,8 +42,9 @@ const CHARTS: [Server; 2] = [
     Server { program: "kubeconform", package: "github.com/yannh/kubeconform/cmd/kubeconform", version: "v0.8.0" },
 ];
 
-/// What makes packages for three package managers, always the same bytes from the same files. MIT.
-const NFPM: Server = Server { program: "nfpm", package: "github.com/goreleaser/nfpm/v2/cmd/nfpm", version: "v2.48.0" };
+/// What makes packages for three package managers, always the same bytes from the same files. MIT. From 2.46 on it needs
+/// modules of a host that not every proxy passes on (`go.digitalxero.dev`).
+const NFPM: Server = Server { program: "nfpm", package: "github.com/goreleaser/nfpm/v2/cmd/nfpm", version: "v2.45.2" };
 
 /// What records in a program which crates it is made of, and what lists them. Both MIT or Apache-2.0.
 const CARGO_TOOLS: [(&str, &str); 2] = [("cargo-auditable", "0.7.7"), ("cargo-cyclonedx", "0.5.9")];
