@@ -24,10 +24,11 @@ use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
 pub use copal_reader::Signer;
 use copal_store::{Store, StoreError};
-use futures::future::join;
+use futures::future::join3;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::causes::with_causes;
+use crate::listed::{Description, Listed, SnapshotKey};
 use crate::reader::{BlockReader, PageReader};
 use crate::repository::Repository;
 use crate::wait::wait;
@@ -72,6 +73,11 @@ impl Snapshot {
         self.info.origin.filter(|_| self.signer.role == Role::Full)
     }
 
+    fn description(&self) -> Description {
+        let Self { id, domain, root, time, ref info, .. } = *self;
+        Description { id, domain, root, time, info: info.clone() }
+    }
+
     /// Itself, as a copy names it.
     pub fn as_origin(&self, repository: RepositoryId) -> Origin {
         Origin { repository, snapshot: self.id, client: self.signer.id }
@@ -102,13 +108,31 @@ pub struct History {
 }
 
 impl History {
-    /// Reads all snapshots of a state.
+    /// Reads all snapshots of a state. Of a remote repository it reads no manifest that this machine has read before,
+    /// but looks whether it is there.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
-        Self::renew(repository, view, &[])
+        let cached = Listed::read(repository);
+        let (history, signers) = Self::gather(repository, view, &[], &cached)?;
+        let described = |snapshot: &Snapshot| {
+            let signer = signers.get(&snapshot.key.0)?.as_ref()?;
+            Some((snapshot.key, signer.keys.as_ref()?.manifest, snapshot.description()))
+        };
+        cached.replace(repository, history.snapshots.iter().filter_map(described).collect());
+        Ok(history)
     }
 
-    /// Like [`History::read`], but reads no manifest of a snapshot that is `known` and whose record has not changed.
+    /// Like [`History::read`], but reads all manifests, except those of `known` snapshots whose records are the same.
     pub fn renew(repository: &Repository, view: &View, known: &[Snapshot]) -> Result<Self, JobError> {
+        Self::gather(repository, view, known, &Listed::default()).map(|(history, _)| history)
+    }
+
+    fn gather(
+        repository: &Repository,
+        view: &View,
+        known: &[Snapshot],
+        cached: &Listed,
+    ) -> Result<(Self, Signers), JobError> {
+        let store = repository.store().as_ref();
         let known: BTreeMap<_, _> = known.iter().map(|snapshot| (snapshot.key, snapshot)).collect();
         let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
         let mut tag_names = None;
@@ -119,33 +143,53 @@ impl History {
             history.snapshots.extend(same.map(|snapshot| (*snapshot).clone()));
             same.is_none()
         });
-        let names: Vec<String> = there.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect();
-        let read = |names: &[String]| wait(objects::read_many(repository.store().as_ref(), names));
-        // Batches: a repository may have very many manifests. Client records are read with the first batch.
-        let (first, rest) = names.split_at(names.len().min(MANIFESTS));
         let clients: BTreeSet<ClientId> = there.iter().map(|(key, _)| key.0).collect();
-        let first = objects::read_many(repository.store().as_ref(), first);
-        let (first, signers) = wait(join(first, signers(repository, clients)));
-        let signers = signers?;
+        let (told, mut unread): (Vec<_>, Vec<_>) =
+            there.into_iter().partition(|(key, record)| cached.has(key, &record.id));
+        let names = |rows: &[Row<'_>]| rows.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect::<Vec<_>>();
+        // All at once: of a remote store each round takes its time. Batches: there may be very many manifests.
+        let first = unread.split_off(unread.len().saturating_sub(MANIFESTS));
+        let listing = async { if told.is_empty() { Ok(Vec::new()) } else { objects::list(store, "manifests/").await } };
+        let first_names = names(&first);
+        let manifests = objects::read_many(store, &first_names);
+        let (present, signers, manifests) = wait(join3(listing, signers(repository, clients), manifests));
+        let (present, signers) = (present?, signers?);
+        let present: BTreeSet<&str> = present.iter().map(|listed| listed.key.as_str()).collect();
+        let signer = |key: &SnapshotKey| signers.get(&key.0).and_then(Option::as_ref);
+
+        let mut opened = Vec::new();
+        for (key, record) in told {
+            let is_present = present.contains(layout::manifest(key.0, key.1).as_str());
+            let described = signer(key).filter(|_| is_present).and_then(|signer| {
+                let description = cached.get(key, &record.id, signer)?.clone();
+                Some(snapshot(repository, *key, record, signer, description))
+            });
+            match described {
+                Some(snapshot) => opened.push((key, Ok(snapshot))),
+                None => unread.push((key, record)),
+            }
+        }
         let open = |((key, record), manifest): (&Row<'_>, _)| {
-            let signer = signers.get(&key.0).and_then(Option::as_ref).ok_or_else(|| no_record(key.0));
-            signer.and_then(|signer| read_snapshot(repository, manifest, **key, record, signer))
+            let signer = signer(key).ok_or_else(|| no_record(key.0))?;
+            read_snapshot(repository, manifest, **key, record, signer)
         };
-        let batches = std::iter::once(first).chain(rest.chunks(MANIFESTS).map(read));
-        for (rows, manifests) in there.chunks(MANIFESTS).zip(batches) {
-            let opened = on_all_cores(rows.iter().zip(manifests).collect(), open);
-            for ((key, _), opened) in rows.iter().zip(opened) {
-                match opened {
-                    Ok(mut snapshot) => {
-                        name_tags(repository, &mut snapshot, &mut tag_names)?;
-                        history.snapshots.push(snapshot);
-                    }
-                    Err(why) => history.problems.push((layout::manifest(key.0, key.1), why)),
+        let read = |rows| wait(objects::read_many(store, &names(rows)));
+        let batches = std::iter::once((first.as_slice(), manifests));
+        for (rows, manifests) in batches.chain(unread.chunks(MANIFESTS).map(|rows| (rows, read(rows)))) {
+            let results = on_all_cores(rows.iter().zip(manifests).collect(), open);
+            opened.extend(rows.iter().map(|(key, _)| *key).zip(results));
+        }
+        for (key, opened) in opened {
+            match opened {
+                Ok(mut snapshot) => {
+                    name_tags(repository, &mut snapshot, &mut tag_names)?;
+                    history.snapshots.push(snapshot);
                 }
+                Err(why) => history.problems.push((layout::manifest(key.0, key.1), why)),
             }
         }
         history.snapshots.sort_by_key(Snapshot::age);
-        Ok(history)
+        Ok((history, signers))
     }
 
     /// Reads one snapshot of a state; the inner error is the reason, as text.
@@ -172,7 +216,10 @@ impl History {
 }
 
 /// A snapshot of a state: its client and number, and what the state says of it.
-type Row<'a> = (&'a (ClientId, u64), &'a SnapshotRecord);
+type Row<'a> = (&'a SnapshotKey, &'a SnapshotRecord);
+
+/// The records of clients; `None` where the record is lost or damaged.
+type Signers = BTreeMap<ClientId, Option<ClientRecord>>;
 
 /// Does the same with each item, on all cores: opening a description takes a quarter of a millisecond.
 fn on_all_cores<T: Send, R: Send>(mut items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
@@ -193,11 +240,7 @@ fn on_all_cores<T: Send, R: Send>(mut items: Vec<T>, act: impl Fn(T) -> R + Sync
     })
 }
 
-/// The records of clients; `None` where the record is lost or damaged.
-async fn signers(
-    repository: &Repository,
-    clients: BTreeSet<ClientId>,
-) -> Result<BTreeMap<ClientId, Option<ClientRecord>>, JobError> {
+async fn signers(repository: &Repository, clients: BTreeSet<ClientId>) -> Result<Signers, JobError> {
     let job = &repository.job();
     let reads = clients.into_iter().map(|client| async move { Ok((client, read_client(job, client).await?)) });
     stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MANIFESTS).try_collect().await
@@ -226,17 +269,26 @@ fn read_snapshot(
     let signed =
         SignedSnapshot::verify(&repository.owner, signer, number, &bytes).map_err(|error| with_causes(&error))?;
     let info = signed.info(&repository.owner).map_err(|error| with_causes(&error))?;
-    Ok(Snapshot {
+    let description = Description {
         id: signed.id(),
-        key: (client, number),
-        signer: Signer::of(&repository.owner, signer),
         domain: signed.domain,
         root: signed.claim.root,
         time: signed.claim.client_time,
-        tags: info.tags.clone(),
         info,
-        record: record.clone(),
-    })
+    };
+    Ok(snapshot(repository, (client, number), record, signer, description))
+}
+
+fn snapshot(
+    repository: &Repository,
+    key: (ClientId, u64),
+    record: &SnapshotRecord,
+    signer: &ClientRecord,
+    description: Description,
+) -> Snapshot {
+    let Description { id, domain, root, time, info } = description;
+    let (signer, tags) = (Signer::of(&repository.owner, signer), info.tags.clone());
+    Snapshot { id, key, signer, domain, root, time, info, tags, record: record.clone() }
 }
 
 /// Sets the snapshot's tags to those of the state. The names of tags added later are in the changes.

@@ -95,6 +95,7 @@ mod vacancy;
 pub mod repository;
 pub mod reader;
 mod chain;
+mod listed;
 pub mod history;
 
 // the acts

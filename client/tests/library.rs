@@ -10,17 +10,22 @@ mod serve_file;
 #[expect(dead_code, reason = "its main")]
 mod verify;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use copal_client::format::path::TreePath;
 use copal_client::format::tree::EntryKind;
 use copal_client::jobs::check::Depth;
 use copal_client::store::memory::MemoryStore;
+use copal_client::store::{Key, Store, StoreError, pass_on};
 use copal_client::verify::{Options, ReadData};
+use copal_client::wait::wait;
 use copal_client::{Copal, Error, ErrorKind, Restoring, Saving, Settings, SlotInput};
 
 const PASSPHRASE: &str = "correct horse";
@@ -260,4 +265,88 @@ fn errors_tell_a_program_what_it_may_do() {
     other.create(&secret).unwrap();
     let replaced = settings(&machine).open(&secret).unwrap().backup(&[machine.path("source")], &Saving::default());
     assert!(matches!(replaced, Err(Error::AnotherRepository { .. })));
+}
+
+/// A store behind a network, and the names of the manifests that were read from it.
+#[derive(Debug)]
+struct Far {
+    inner: Arc<MemoryStore>,
+    read: Mutex<BTreeSet<String>>,
+}
+
+#[async_trait]
+impl Store for Far {
+    pass_on!(inner: create, read_range, stat, list, delete, now);
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        if key.as_str().starts_with("manifests/") {
+            self.read.lock().unwrap().insert(key.to_string());
+        }
+        self.inner.read(key).await
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_listing_of_a_far_repository_reads_only_manifests_that_are_new() {
+    let machine = Machine::new();
+    let inner = Arc::new(MemoryStore::new());
+    let far = Arc::new(Far { inner: inner.clone(), read: Mutex::default() });
+    let settings = Settings::over("far", far.clone()).state_dir(machine.path("own")).cache_dir(machine.path("copies"));
+    let copal = new(&settings.clone().host("it"));
+    let save = |tag: &str| {
+        machine.write("letter", tag);
+        copal.backup(&[machine.path("source")], &Saving { tags: vec![tag.into()], ..Saving::default() }).unwrap();
+    };
+    let file = |copal: &Copal| machine.path("copies").join(copal.repository().id().to_string()).join("listed");
+    // Each listing is that of another run of the program.
+    let listing = || {
+        far.read.lock().unwrap().clear();
+        let copal = settings.open(&SlotInput::passphrase(PASSPHRASE).unwrap()).unwrap();
+        let all: BTreeSet<_> = copal.snapshots().unwrap().iter().map(|snapshot| format!("{snapshot:?}")).collect();
+        (all, far.read.lock().unwrap().len())
+    };
+    save("first");
+    save("second");
+    let (two, read) = listing();
+    assert_eq!((two.len(), read), (2, 2));
+    assert_eq!(listing(), (two.clone(), 0));
+    let older = fs::read(file(&copal)).unwrap();
+    save("third");
+    let (three, read) = listing();
+    assert_eq!((two.is_subset(&three), three.len(), read), (true, 3, 1));
+    assert_eq!(listing(), (three.clone(), 0));
+
+    // A file that somebody has changed, an older one and one of another repository.
+    let other = Settings::over("other", Arc::new(Far { inner: Arc::default(), read: Mutex::default() }));
+    let other = new(&other.state_dir(machine.path("own")).cache_dir(machine.path("copies")).host("it"));
+    other.backup(&[machine.path("source")], &Saving::default()).unwrap();
+    assert_eq!(other.snapshots().unwrap().len(), 1);
+    let kept = fs::read(file(&copal)).unwrap();
+    let changed = |at: usize| {
+        let mut changed = kept.clone();
+        changed[at] ^= 1;
+        changed
+    };
+    for bytes in [changed(0), changed(kept.len() / 2), Vec::new(), fs::read(file(&other)).unwrap()] {
+        fs::write(file(&copal), bytes).unwrap();
+        assert_eq!(listing(), (three.clone(), 3));
+        assert_eq!(listing(), (three.clone(), 0), "it is written anew");
+    }
+    fs::write(file(&copal), older).unwrap();
+    assert_eq!(listing(), (three.clone(), 1));
+    for word in [b"first".as_slice(), machine.path("source").as_os_str().as_encoded_bytes()] {
+        assert!(!kept.windows(word.len()).any(|window| window == word), "only the owner reads tags and paths");
+    }
+
+    // What is lost is missed in a listing, too.
+    let manifests = wait(copal_client::store::list_all(inner.as_ref(), "manifests/")).unwrap();
+    wait(inner.delete(&manifests[1].key)).unwrap();
+    let copal = settings.open(&SlotInput::passphrase(PASSPHRASE).unwrap()).unwrap();
+    let history = copal.history().unwrap();
+    assert_eq!((history.snapshots.len(), history.problems.len()), (2, 1));
+    assert!(matches!(copal.snapshots(), Err(Error::Unlisted { .. })));
 }

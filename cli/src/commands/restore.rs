@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
         return Err(Failure::Usage("--delete in / needs --include, which says what may be deleted there".into()));
     }
     let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let history = context.listing(&repository, &view)?;
     let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
     let Place { snapshot, pages, scope } = place;
     let threads = repository.backend().readers(std::thread::available_parallelism().map_or(2, usize::from));

@@ -18,7 +18,7 @@ use crate::retain::Group;
 pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.records(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let history = context.listing(&repository, &view)?;
     let all = match options.forgotten {
         true => pick::forgotten(&history, &options.narrow),
         false => pick::narrowed(&history, &options.narrow),

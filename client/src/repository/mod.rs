@@ -67,6 +67,8 @@ pub struct Repository {
     /// The key slot that opened it.
     pub slot: SlotId,
     state_dir: PathBuf,
+    /// The file of snapshots that were verified before.
+    listed: Option<PathBuf>,
     scratch: Files,
 }
 
@@ -149,6 +151,7 @@ impl Repository {
             owner: Arc::new(owner),
             slot,
             state_dir,
+            listed: None,
             scratch: Files::default(),
         })
     }
@@ -183,15 +186,23 @@ impl Repository {
         &self.store
     }
 
-    /// Caches index and state of a bucket in a directory, and puts the jobs' scratch files there.
+    /// Caches index and state of a bucket in a directory, and what manifests say of snapshots. Puts the jobs' scratch
+    /// files there.
     pub fn keep_copies_in(&mut self, directory: &Path) {
         self.store = self.backend.cached_store(directory);
+        self.listed = Some(directory.join("listed"));
         self.scratch = Files::new(directory);
     }
 
     /// For a bucket: drops the cache of earlier runs, so that this run reads each object from the store.
     pub fn read_anew(&mut self) {
         self.store = self.backend.store_of_a_run();
+        self.listed = None;
+    }
+
+    /// The file in which [`History`](crate::history::History) keeps what it has read; none without a cache.
+    pub(crate) fn listed(&self) -> Option<&Path> {
+        self.listed.as_deref()
     }
 
     /// Gives up the repository's reserve when the disk is full, for jobs that free space. A gateway does that itself.

@@ -130,7 +130,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     if let (Some(before), Some(harm)) = (before, harm) {
         let walked = match &options.chosen {
             Some(chosen) => {
-                let history = History::read(repository, &before)?;
+                let history = History::renew(repository, &before, &[])?;
                 let (hits, packs) = walk_chosen(repository, &before, &history, chosen, progress)?;
                 // Where damage is found, the walk through all trees says what it hits.
                 Some(Walked { is_sound: hits.impacts.is_empty(), packs })
@@ -197,7 +197,7 @@ fn dig(
         if is_enough && fates.are_all_good(&view) && !findings.has_unresolved() {
             return Ok(());
         }
-        let history = History::read(repository, &view)?;
+        let history = History::renew(repository, &view, &[])?;
         let needed = wait(Needed::of(&repository.job(), &view))?;
         let hits = walk(repository, (&view, &needed), &history, &fates, progress)?;
         // A prune at the same time deletes objects that an older root still names: try again with the newer root.

@@ -3,6 +3,7 @@
 use copal_client::history::History;
 use copal_client::repository::{LocalClient, Repository};
 use copal_client::wait::wait;
+use copal_jobs::error::JobError;
 use copal_jobs::view::{self, Parts, View};
 
 use super::super::known;
@@ -17,7 +18,7 @@ impl Context<'_> {
     pub(in crate::commands) fn read(&self) -> Result<(Repository, View, History), Failure> {
         let repository = self.open()?;
         let view = self.view(&repository)?;
-        let history = self.history(&repository, &view)?;
+        let history = self.listing(&repository, &view)?;
         Ok((repository, view, history))
     }
 
@@ -33,11 +34,26 @@ impl Context<'_> {
 
     /// Reads the snapshots. Warns about lost objects and about manifests that cannot be listed.
     pub(in crate::commands) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
+        self.told(repository, view, || History::renew(repository, view, &[]))
+    }
+
+    /// Like [`Self::history`], but of a remote repository it opens only manifests that are new to this machine. For
+    /// commands that only read: one that forgets must not count on a manifest that is damaged since.
+    pub(in crate::commands) fn listing(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
+        self.told(repository, view, || History::read(repository, view))
+    }
+
+    fn told(
+        &self,
+        repository: &Repository,
+        view: &View,
+        read: impl FnOnce() -> Result<History, JobError>,
+    ) -> Result<History, Failure> {
         let lost = self.lost(repository, view)?;
         for (object, why) in &lost {
             self.report.warn(&format!("{object} is lost: {why}"));
         }
-        let mut history = History::read(repository, view)?;
+        let mut history = read()?;
         for (object, why) in &history.problems {
             self.report.warn(&format!("{object} cannot be listed: {why}"));
         }

@@ -61,7 +61,7 @@ impl Answer for MountPlace {
 fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) -> Result<Browser, Failure> {
     let repository = context.open()?;
     let view = context.records(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let history = context.listing(&repository, &view)?;
     is_damaged.store(!history.problems.is_empty(), Ordering::Relaxed);
     let (here, narrow) = (context.here(&repository), options.narrow.clone());
     let find = |which| pick::find(&history, which, &narrow, &here, Intent::Read).map(|found| found[0].id);
