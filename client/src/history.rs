@@ -113,11 +113,18 @@ impl History {
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
         let cached = Listed::read(repository);
         let (history, signers) = Self::gather(repository, view, &[], &cached)?;
-        let described = |snapshot: &Snapshot| {
-            let signer = signers.get(&snapshot.key.0)?.as_ref()?;
-            Some((snapshot.key, signer.keys.as_ref()?.manifest, snapshot.description()))
+        let signer = |snapshot: &Snapshot| signers.get(&snapshot.key.0)?.as_ref();
+        let is_cached = |snapshot: &Snapshot| {
+            signer(snapshot).is_some_and(|by| cached.get(&snapshot.key, &snapshot.id, by).is_some())
         };
-        cached.replace(repository, history.snapshots.iter().filter_map(described).collect());
+        if repository.listed().is_some()
+            && (cached.len() != history.snapshots.len() || !history.snapshots.iter().all(is_cached))
+        {
+            let row = |snapshot: &Snapshot| {
+                Some((snapshot.key, signer(snapshot)?.keys.as_ref()?.manifest, snapshot.description()))
+            };
+            Listed::write(repository, history.snapshots.iter().filter_map(row).collect());
+        }
         Ok(history)
     }
 
@@ -144,12 +151,13 @@ impl History {
             same.is_none()
         });
         let clients: BTreeSet<ClientId> = there.iter().map(|(key, _)| key.0).collect();
-        let (told, mut unread): (Vec<_>, Vec<_>) =
+        let (described, mut unread): (Vec<_>, Vec<_>) =
             there.into_iter().partition(|(key, record)| cached.has(key, &record.id));
         let names = |rows: &[Row<'_>]| rows.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect::<Vec<_>>();
         // All at once: of a remote store each round takes its time. Batches: there may be very many manifests.
         let first = unread.split_off(unread.len().saturating_sub(MANIFESTS));
-        let listing = async { if told.is_empty() { Ok(Vec::new()) } else { objects::list(store, "manifests/").await } };
+        let listing =
+            async { if described.is_empty() { Ok(Vec::new()) } else { objects::list(store, "manifests/").await } };
         let first_names = names(&first);
         let manifests = objects::read_many(store, &first_names);
         let (present, signers, manifests) = wait(join3(listing, signers(repository, clients), manifests));
@@ -158,14 +166,11 @@ impl History {
         let signer = |key: &SnapshotKey| signers.get(&key.0).and_then(Option::as_ref);
 
         let mut opened = Vec::new();
-        for (key, record) in told {
+        for (key, record) in described {
             let is_present = present.contains(layout::manifest(key.0, key.1).as_str());
-            let described = signer(key).filter(|_| is_present).and_then(|signer| {
-                let description = cached.get(key, &record.id, signer)?.clone();
-                Some(snapshot(repository, *key, record, signer, description))
-            });
-            match described {
-                Some(snapshot) => opened.push((key, Ok(snapshot))),
+            let by = signer(key).filter(|_| is_present);
+            match by.and_then(|by| Some((by, cached.get(key, &record.id, by)?.clone()))) {
+                Some((by, description)) => opened.push((key, Ok(snapshot(repository, *key, record, by, description)))),
                 None => unread.push((key, record)),
             }
         }

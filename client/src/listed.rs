@@ -53,6 +53,11 @@ impl Listed {
         Self(opened.unwrap_or_default())
     }
 
+    /// How many snapshots it describes.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether it describes the snapshot with this id.
     pub(crate) fn has(&self, key: &SnapshotKey, id: &SnapshotId) -> bool {
         self.0.get(key).is_some_and(|(_, description)| description.id == *id)
@@ -65,16 +70,12 @@ impl Listed {
         (is_same && description.id == *id).then_some(description)
     }
 
-    /// Replaces the repository's file, unless it has just these rows. They are sorted by age, the oldest first. A failure
-    /// costs only time: the next listing reads all manifests.
-    pub(crate) fn replace(self, repository: &Repository, rows: Vec<Row>) {
+    /// Replaces the repository's file, if it has one. The rows are sorted by age, the oldest first. A failure costs only
+    /// time: the next listing reads again what the file does not describe.
+    pub(crate) fn write(repository: &Repository, rows: Vec<Row>) {
         let Some(path) = repository.listed() else { return };
-        let rows: BTreeMap<_, _> = newest(rows).into_iter().map(|(key, signed, said)| (key, (signed, said))).collect();
-        if rows == self.0 {
-            return;
-        }
         let first = Counters::new().next().expect("a session has a first block");
-        let _ = write_private(path, &cipher(repository).seal(BlockKind::Info, first, &encode(&rows)));
+        let _ = write_private(path, &cipher(repository).seal(BlockKind::Info, first, &encode(&newest(rows))));
     }
 }
 
@@ -90,10 +91,10 @@ fn newest(mut rows: Vec<Row>) -> Vec<Row> {
     rows.split_off(rows.len() - count)
 }
 
-fn encode(rows: &BTreeMap<SnapshotKey, (SignatureKey, Description)>) -> Vec<u8> {
+fn encode(rows: &[Row]) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.array(rows.len());
-    for ((client, number), (signed_with, description)) in rows {
+    for ((client, number), signed_with, description) in rows {
         let Description { id, domain, root, time, info } = description;
         writer.array(8).bytes(client.as_bytes()).uint(*number).bytes(id.as_bytes()).bytes(signed_with);
         writer.bytes(domain.as_bytes()).bytes(root.as_bytes()).time(*time).bytes(&info.encode());
@@ -158,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_description_is_read_as_it_was_written() {
-        let rows = map(&[row(1, "one".into()), row(u64::from(u32::MAX), String::new())]);
-        assert_eq!(decode(&encode(&rows)), Ok(rows.clone()));
-        assert_eq!(decode(&encode(&map(&[]))), Ok(map(&[])));
+        let rows = [row(1, "one".into()), row(u64::from(u32::MAX), String::new())];
+        assert_eq!(decode(&encode(&rows)), Ok(map(&rows)));
+        assert_eq!(decode(&encode(&[])), Ok(map(&[])));
         assert!(decode(b"").is_err() && decode(&encode(&rows)[1..]).is_err());
     }
 
@@ -182,7 +183,7 @@ mod tests {
         let all: Vec<Row> = (0..5_000).map(|number| row(number, "h".repeat(4 << 10))).collect();
         let kept = newest(all.clone());
         assert!(kept.len() > 3_500 && kept == all[all.len() - kept.len()..]);
-        assert!(encode(&map(&kept)).len() < BLOCK_BYTES as usize);
+        assert!(encode(&kept).len() < BLOCK_BYTES as usize);
         assert_eq!(newest(all[..10].to_vec()), all[..10]);
     }
 }

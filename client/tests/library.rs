@@ -342,7 +342,7 @@ fn a_listing_of_a_far_repository_reads_only_manifests_that_are_new() {
         assert!(!kept.windows(word.len()).any(|window| window == word), "only the owner reads tags and paths");
     }
 
-    // What is lost is missed in a listing, too.
+    // A manifest that the store has lost is a problem of every listing, whatever the cache says of it.
     let manifests = wait(copal_client::store::list_all(inner.as_ref(), "manifests/")).unwrap();
     wait(inner.delete(&manifests[1].key)).unwrap();
     let copal = settings.open(&SlotInput::passphrase(PASSPHRASE).unwrap()).unwrap();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use copal_store::list_all;
+use bytes::Bytes;
+use copal_store::{Store, list_all};
 use copal_tests::kit::lambda::world::until;
 use copal_tests::kit::machine::contents;
 use copal_tests::kit::s3::{Fate, Kind, Lenient, Proxy, Server};
@@ -69,6 +70,33 @@ fn a_server_is_probed_once() {
     };
     let (with_probe, without) = (requests(), requests());
     assert!(without < with_probe - 30, "{with_probe}, then {without}");
+}
+
+#[test]
+fn forgetting_counts_on_no_manifest_that_is_damaged_since_it_was_listed() {
+    let server = Server::start(Kind::Versity);
+    let bucket = server.bucket();
+    let machine = machine(&server, &server.endpoint(), &bucket);
+    machine.init(&[]);
+    for seed in 0..2 {
+        machine.write("noise", 1_000, seed);
+        machine.backup();
+    }
+    machine.copal(&["snapshots"]);
+    let store = server.store(&bucket, "backups/of-mine");
+    let manifests = block_on(list_all(&store, "manifests/")).expect("list");
+    let newest = &manifests.last().expect("two backups").key;
+    block_on(store.delete(newest)).expect("delete");
+    block_on(store.create(newest, Bytes::new())).expect("create");
+
+    let forget = machine.command(&["forget", "--keep-last", "1"]).output().expect("the command runs");
+    let told = String::from_utf8_lossy(&forget.stderr).into_owned();
+    assert_eq!(forget.status.code(), Some(4), "{told}");
+    assert!(told.contains(&format!("{newest} cannot be listed")), "{told}");
+    let fresh = tempfile::tempdir().expect("a temporary directory");
+    let listed =
+        machine.command(&["snapshots"]).env("COPAL_CACHE_DIR", fresh.path()).output().expect("the command runs");
+    assert!(String::from_utf8_lossy(&listed.stdout).ends_with("1 snapshot\n"), "the whole one is kept: {listed:?}");
 }
 
 #[test]

@@ -34,16 +34,16 @@ impl Context<'_> {
 
     /// Reads the snapshots. Warns about lost objects and about manifests that cannot be listed.
     pub(in crate::commands) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
-        self.told(repository, view, || History::renew(repository, view, &[]))
+        self.reported(repository, view, || History::renew(repository, view, &[]))
     }
 
     /// Like [`Self::history`], but of a remote repository it opens only manifests that are new to this machine. For
     /// commands that only read: one that forgets must not count on a manifest that is damaged since.
     pub(in crate::commands) fn listing(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
-        self.told(repository, view, || History::read(repository, view))
+        self.reported(repository, view, || History::read(repository, view))
     }
 
-    fn told(
+    fn reported(
         &self,
         repository: &Repository,
         view: &View,
