@@ -6,4 +6,3 @@ mod hostile;
 mod restores;
 mod session_limits;
 mod shelf;
-mod wasm;

@@ -102,12 +102,11 @@ const MAY_DELETE: &[&str] = &[
     "jobs/src/witness.rs",
 ];
 
-/// The files with unsafe code: mapped files, and the calls of Windows that std lacks. The third and fourth have only the
+/// The files with unsafe code: mapped files, and the calls of Windows that std lacks. The third has only the
 /// attribute that names an export, the last passes calls on to the system's allocator and counts.
 const MAY_BE_UNSAFE: &[&str] = &[
     "store/src/fs/mapping.rs",
     "windows/src/calls.rs",
-    "engine/examples/probe/main.rs",
     "wasm/examples/session/main.rs",
     "engine/examples/scale/counting.rs",
 ];

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use crate::tally::Tally;
 
@@ -11,12 +12,25 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     of_cargo(Path::new(&std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), arguments)
 }
 
+/// This program's file, as it was called at the start. Later the system says that the file is deleted: the suite builds this
+/// program, too.
+pub(crate) static OWN: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_exe().unwrap_or_default());
+
+/// A cargo command that builds for this machine, as the suite does: clippy compiles the workspace's crates, so that what it
+/// looks at need not be compiled a second time. It does without optimisations of its own, and without checks of pointers.
+pub(crate) fn linting(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.env(WRAPPER, "clippy-driver");
+    command
+}
+
 /// A command on the workspace of a program that has cargo do the work.
 pub(crate) fn of_cargo(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(workspace());
-    // What cargo has said to this program of its own package: build scripts that look at it would run once more.
-    let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    // What cargo has said to this program of its own package: build scripts that look at it would run once more. And what a
+    // person has cargo compile with, which would make other bytes.
+    let own = |name: &str| name == WRAPPER || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(own) {
             command.env_remove(&name);
@@ -43,8 +57,10 @@ pub(crate) fn remapped(triple: &str, further: &[String]) -> Result<[String; 2], 
 /// Builds a program as the suite has it. The features are the whole workspace's: a choice of packages would have others,
 /// and compile once more what they share.
 pub(crate) fn program(name: &str) -> Result<(), String> {
-    succeed(&mut cargo(&["build", "--workspace", "--all-features", "--bin", name]))
+    succeed(&mut linting(&["build", "--workspace", "--all-features", "--bin", name]))
 }
+
+const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";
 
 /// The top of the project.
 pub(crate) fn workspace() -> &'static Path {
@@ -70,6 +86,27 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{}: {}", shown(command), output.status));
     }
     String::from_utf8(output.stdout).map_err(|_| format!("{}: printed no UTF-8", shown(command)))
+}
+
+/// Has cargo build; an error if the compiler warns, too. Cargo repeats the warnings of what it has compiled before.
+pub(crate) fn succeed_without_warnings(command: &mut Command) -> Result<(), String> {
+    command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_QUIET", "false");
+    let mut child =
+        command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(|error| cannot_run(command, &error))?;
+    let mut warned = false;
+    for line in BufReader::new(child.stderr.take().expect("it is piped")).split(b'\n') {
+        let line = line.map_err(|error| cannot_run(command, &error))?;
+        let text = String::from_utf8_lossy(&line);
+        eprintln!("{text}");
+        // Cargo's own warnings, of a slow network for one, are not meant.
+        warned |= text.starts_with("warning: `") && text.contains(" generated ");
+    }
+    let status = child.wait().map_err(|error| cannot_run(command, &error))?;
+    match warned {
+        true => Err(format!("{}: the compiler warns", shown(command))),
+        false if status.success() => Ok(()),
+        false => Err(format!("{}: {status}", shown(command))),
+    }
 }
 
 /// Runs tests; counts what they report. A failure that no test reported counts as one.

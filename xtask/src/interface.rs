@@ -1,24 +1,23 @@
 //! Interface: what programs can use of `copal-client`, as the list `client/public-api.txt`. A change to it shows in review.
 //!
-//! The list is made of what rustdoc tells as JSON, while it makes the documents: nothing is compiled for it.
+//! The list is made of what rustdoc tells as JSON, while it makes the documents. Cargo has rustdoc test the documents of a
+//! crate with what is built already, where for `cargo doc` it would read all dependencies once more: so this program takes
+//! rustdoc's place in such a test, and has it make the documents instead.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::command::{cargo, output, program, succeed, target, workspace};
+use crate::command::{OWN, cargo, linting, output, program, succeed, target, workspace};
 use crate::tally::Tally;
 
-/// Makes the documents of all crates; a warning is a failure.
+/// Makes the documents of all libraries and of this program; a warning is a failure.
 pub(crate) fn document() -> Result<(), String> {
-    // Cargo documents nothing again that has not changed.
-    if !told().is_file() {
-        let _ = fs::remove_dir_all(target().join("doc/copal_client"));
-    }
-    let own = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
-    succeed(command.env("RUSTDOCFLAGS", "-D warnings").env("RUSTDOC", own).env(AS_RUSTDOC, "1"))
+    let _ = fs::remove_file(told());
+    succeed(cargo(&["doc", "--package", "xtask", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    let mut command = linting(&["test", "--workspace", "--all-features", "--doc", "--no-fail-fast"]);
+    succeed(command.env("RUSTDOC", &*OWN).env(AS_RUSTDOC, folder()))
 }
 
 /// Compares the list with what the documents tell.
@@ -43,14 +42,22 @@ pub(crate) fn write() -> Result<(), String> {
     fs::write(list(), items()?).map_err(|error| format!("{}: {error}", list().display()))
 }
 
-/// Whether cargo runs this program in place of rustdoc.
-pub(crate) fn is_rustdoc() -> bool {
-    std::env::var_os(AS_RUSTDOC).is_some()
+/// The folder of documents, if cargo runs this program in place of rustdoc.
+pub(crate) fn is_rustdoc() -> Option<OsString> {
+    std::env::var_os(AS_RUSTDOC)
 }
 
-/// Is rustdoc, and of one crate tells what it has as JSON, too.
-pub(crate) fn as_rustdoc() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+/// Makes the documents of a crate whose documents cargo wants tested; of one crate it tells what it has as JSON, too.
+pub(crate) fn as_rustdoc(folder: &OsStr) -> ExitCode {
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--test") {
+        while let Some(at) = arguments.iter().position(|argument| argument.to_str().is_some_and(is_of_a_test)) {
+            let end = at + if arguments[at] == "--test-run-directory" { 2 } else { 1 };
+            arguments.drain(at..end.min(arguments.len()));
+        }
+        arguments.extend(["-Dwarnings", "--out-dir"].map(OsString::from));
+        arguments.push(folder.to_owned());
+    }
     let run = |more: &[OsString], is_unstable: bool| {
         let mut rustdoc = Command::new("rustdoc");
         rustdoc.args(&arguments).args(more).env_remove(AS_RUSTDOC);
@@ -64,13 +71,21 @@ pub(crate) fn as_rustdoc() -> ExitCode {
     if run(&[], false) && (!is_client || run(&json, true)) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+fn is_of_a_test(argument: &str) -> bool {
+    ["--test", "--doctest-", "--no-run", "--nocapture"].iter().any(|start| argument.starts_with(start))
+}
+
 fn items() -> Result<String, String> {
     output(Command::new(target().join("debug").join(LISTER)).arg(told()))
 }
 
+fn folder() -> PathBuf {
+    target().join("doc")
+}
+
 /// Where rustdoc tells of the crate, beside its documents.
 fn told() -> PathBuf {
-    target().join("doc/copal_client.json")
+    folder().join("copal_client.json")
 }
 
 fn list() -> PathBuf {

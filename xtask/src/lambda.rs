@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{cargo, count, output, succeed, target, workspace};
+use crate::command::{cargo, count, linting, output, succeed, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 use crate::tools;
@@ -56,7 +56,7 @@ pub(crate) fn check() -> Result<Tally, String> {
     let runner = runner()?;
     tally += told("start", start(&runner));
     // The suite's own programs: another choice of packages would build all that they need once more.
-    let mut test = cargo(&["test", "--workspace", "--all-features", "--test", "cloud"]);
+    let mut test = linting(&["test", "--workspace", "--all-features", "--test", "cloud"]);
     test.arg("lambda_runtime").env(PROGRAM_VARIABLE, runner).env("COPAL_TOOLS", target().join("tools"));
     tally += count(&mut test)?;
     Ok(tally)

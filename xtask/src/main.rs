@@ -16,7 +16,6 @@ mod lambda;
 mod memory;
 mod module;
 mod page;
-mod probe;
 mod proofs;
 mod protection;
 mod python;
@@ -43,7 +42,7 @@ usage: cargo xtask <command>
                  make all that a release holds: programs, packages, image, checksums; manifests and the installer for
                  files that will be at URL. Twice: in two folders, and compare
   packages       pack the command as the tests have it, and install, run and remove the packages
-  wasm           build the modules for browsers, and run them and the engine's probe in Node
+  wasm           build the modules for browsers, and run them in Node, wasmtime and Chromium
   python         build the Python package as the tests have it, and test it against the command
   wheel          build the Python package as it is released
   interface      write the list of what programs can use of copal-client anew
@@ -72,8 +71,9 @@ usage: cargo xtask <command>
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
-    if interface::is_rustdoc() {
-        return interface::as_rustdoc();
+    std::sync::LazyLock::force(&command::OWN);
+    if let Some(folder) = interface::is_rustdoc() {
+        return interface::as_rustdoc(&folder);
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         ["python"] => python::run().map(exit),
         ["wheel"] => python::wheel().map(|()| ExitCode::SUCCESS),
         ["interface"] => interface::write().map(|()| ExitCode::SUCCESS),
-        ["systems"] => systems::run().map(exit),
+        ["systems"] => systems::run(&systems::ALL).map(exit),
         ["windows"] => windows::run().map(exit),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
@@ -119,9 +119,7 @@ fn main() -> ExitCode {
 
 fn webassembly() -> Result<ExitCode, String> {
     tools::set_up()?;
-    let mut tally = probe::run()?;
-    tally += wasm::run()?;
-    Ok(exit(tally))
+    wasm::run().map(exit)
 }
 
 fn exit(tally: tally::Tally) -> ExitCode {
@@ -137,7 +135,7 @@ fn scale(chunks: &[&str]) -> Result<(), String> {
 fn far(folder: &str) -> Result<(), String> {
     tools::set_up()?;
     carried::release()?;
-    command::succeed(&mut command::cargo(&["build", "--workspace", "--all-features", "--example", "far_bucket"]))?;
+    command::succeed(&mut command::linting(&["build", "--workspace", "--all-features", "--example", "far_bucket"]))?;
     let mut measure = std::process::Command::new(command::target().join("debug/examples/far_bucket"));
     command::succeed(measure.arg(command::target().join("release/copal")).args(["50", folder]))
 }

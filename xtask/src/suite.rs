@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::command::{cargo, count, succeed, target};
+use crate::command::{OWN, cargo, count, linting, succeed, succeed_without_warnings, target};
 use crate::tally::Tally;
-use crate::{carried, deploy, dist, interface, lambda, memory, probe, python, reader, site, systems, tools, wasm};
+use crate::{carried, deploy, dist, interface, lambda, memory, python, reader, site, systems, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -23,16 +23,10 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     tools::set_up_packages()?;
 
     suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
-    suite.stage("lints", || {
-        let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
-        cargo_succeeds(&lints)
-    });
-    suite.stage("other systems", systems::run);
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
-    suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins", "--lib"]));
+    suite.stage("programs", || lints(&["build", "--workspace", "--all-features", "--bins", "--lib"]));
     // It waits for Terraform and its account as often as it computes: it runs beside what is built next.
     let deployed = Beside::start("infra");
-    suite.stage("WebAssembly", probe::run);
     suite.stage("the modules for browsers", wasm::run);
     // Browsers wait more than they compute, and linking the functions and proving keep one core busy: all of them run
     // beside the tests.
@@ -45,13 +39,16 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
-    suite.stage("the tests' programs", || cargo_succeeds(&["test", "--workspace", "--all-features", "--no-run"]));
+    suite.stage("the tests' programs", || {
+        lints(&["test", "--workspace", "--all-features", "--no-run"])?;
+        lints(&["test", "--workspace", "--all-features", "--bench", "cold_start", "--no-run"])
+    });
     // Tests hold what it renders against the code.
     suite.stage("infrastructure", || deployed?.wait());
     suite.stage("tests", || {
         // Two more at a time than there are cores: some wait for a server, a slow line or a clock.
         let threads = std::thread::available_parallelism().map_or(2, usize::from) + 2;
-        let mut tests = cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
+        let mut tests = linting(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
         count(tests.env("RUST_TEST_THREADS", threads.to_string()))
     });
     // With the tests' programs at hand, which run once more against what is uploaded to Lambda.
@@ -68,6 +65,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("reader in Python", reader::run);
     suite.stage("package for Python", python::run);
     suite.stage("packages", dist::check);
+    suite.stage("other systems", || systems::run(&systems::MOST));
     suite.stage("proofs", || proofs.join().map_err(|_| "the build has panicked".to_owned())??.wait());
     suite.stage("web app", || page?.wait());
 
@@ -89,7 +87,7 @@ pub(crate) fn quick() -> Result<ExitCode, String> {
     ];
     for (name, arguments) in parts {
         // All with the same features, so that everything is built once.
-        let mut test = cargo(&["test", "--workspace", "--all-features"]);
+        let mut test = linting(&["test", "--workspace", "--all-features"]);
         let (choice, filters) = arguments.split_at(arguments.len().min(2));
         test.args(choice).arg("--").args(filters).env("COPAL_SIM_RUNS", "200");
         suite.stage(name, || count(&mut test));
@@ -148,7 +146,7 @@ impl Beside {
         let log = target().join(format!("{command}.log"));
         let failed = |error: std::io::Error| format!("cannot run {command}: {error}");
         let file = File::create(&log).map_err(failed)?;
-        let mut own = Command::new(std::env::current_exe().map_err(failed)?);
+        let mut own = Command::new(&*OWN);
         own.arg(command).stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
         if command == "web" {
             memory::without_temporary_files(&mut own);
@@ -167,6 +165,10 @@ impl Beside {
         tally.read(printed.trim_end().lines().next_back().unwrap_or_default());
         if !status.success() && tally.failed == 0 { Err(status.to_string()) } else { Ok(tally) }
     }
+}
+
+fn lints(arguments: &[&str]) -> Result<Tally, String> {
+    succeed_without_warnings(&mut linting(arguments)).map(|()| Tally::default())
 }
 
 fn cargo_succeeds(arguments: &[&str]) -> Result<Tally, String> {

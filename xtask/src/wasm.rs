@@ -106,8 +106,9 @@ pub(crate) fn run() -> Result<Tally, String> {
 
     let session = module("examples/session.wasm", &["--example", "session", "--no-default-features"])?;
     let bytes = std::fs::read(&session).map_err(|error| format!("{}: {error}", session.display()))?;
-    let imports = Module::parse(&bytes)?.imports;
+    let Module { imports, features } = Module::parse(&bytes)?;
     tally.check(&format!("the session imports nothing {imports:?}"), held(imports.is_empty()));
+    tally.check("the session uses SIMD", held(features.iter().any(|feature| feature == "+simd128")));
     let expected = std::fs::read_to_string(&told).map_err(|error| format!("{}: {error}", told.display()))?;
     let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
     let python = environment("wasi", &workspace().join("tests/wasi/requirements.txt"))?.join("python");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::command::{cargo, count, succeed, target, workspace};
+use crate::command::{count, linting, succeed, target, workspace};
 use crate::dist::zig;
 use crate::tally::Tally;
 use crate::tools;
@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<Tally, String> {
     // Programs that start at once in a new prefix are in each other's way.
     let mut boot = Command::new("wineboot");
     succeed(boot.arg("--init").env("WINEPREFIX", &prefix).env("WINEDEBUG", "-all"))?;
-    let mut tests = cargo(&["test", "--workspace", "--all-features", "--test", "windows"]);
+    let mut tests = linting(&["test", "--workspace", "--all-features", "--test", "windows"]);
     count(tests.env("COPAL_EXE", program).env("WINEPREFIX", prefix).env("WINEDEBUG", "-all"))
 }
 

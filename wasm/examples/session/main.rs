@@ -9,13 +9,13 @@ static REPORT: OnceLock<String> = OnceLock::new();
 
 /// Runs the session; gives the address of its report, in UTF-8.
 #[unsafe(no_mangle)]
-pub extern "C" fn copal_probe_report() -> *const u8 {
+pub extern "C" fn copal_session_report() -> *const u8 {
     report().as_ptr()
 }
 
 /// The report's length in bytes.
 #[unsafe(no_mangle)]
-pub extern "C" fn copal_probe_length() -> usize {
+pub extern "C" fn copal_session_length() -> usize {
     report().len()
 }
 
