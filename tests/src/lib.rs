@@ -6,4 +6,3 @@ pub mod fuzz;
 pub mod golden;
 pub mod kit;
 pub mod restores;
-pub mod sim;

@@ -12,7 +12,7 @@ use source::{CodePath, paths, tokens, without_tests};
 
 use crate::{files, read, top};
 
-/// Which of the workspace's crates each may import. `tests` is imported by none.
+/// Which of the workspace's crates each may import. `tests` is imported by its simulation alone.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-format", &[]),
     ("copal-engine", &["copal-format"]),
@@ -34,6 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("copal-cli", COMMAND),
+    ("copal-simulation", &["copal-format", "copal-engine", "copal-store", "copal-jobs", "copal-tests"]),
     ("copal-tests", TESTED),
     ("copal-lambda", &["copal-format", "copal-store", "copal-jobs", "copal-gateway"]),
     ("copal-wasm", &["copal-format", "copal-engine"]),

@@ -20,10 +20,10 @@ use copal_jobs::prune::Options;
 use copal_jobs::{compact, expire, view};
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, Store};
+use copal_tests::kit::alone;
 use copal_tests::kit::craft::id;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, DAY, Tree, World, keep_last, noise};
-use copal_tests::sim::alone;
 use futures::executor::block_on;
 
 /// Roots are deleted as soon as two newer ones are there.

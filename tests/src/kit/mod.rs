@@ -28,6 +28,7 @@ pub use slow::Slow;
 pub use world::{DAY, World};
 
 use std::collections::BTreeMap;
+use std::task::{Context, Poll, Waker};
 
 use copal_format::change::{Operation, OwnerSignature};
 use copal_format::path::TreePath;
@@ -35,6 +36,16 @@ use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy};
 
 /// Files of a source: what is backed up, and what must come back.
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;
+
+/// Runs a future to its end, also within another one that `block_on` runs.
+pub fn alone<T>(future: impl Future<Output = T>) -> T {
+    let mut future = Box::pin(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return value;
+        }
+    }
+}
 
 /// A path of the kit's trees.
 pub fn path(text: &str) -> TreePath {

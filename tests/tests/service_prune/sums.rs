@@ -14,9 +14,9 @@ use copal_jobs::faults::{Windows, plant};
 use copal_jobs::prune::{self, Options, Report};
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, Store as _};
+use copal_tests::kit::alone;
 use copal_tests::kit::craft::data_pack;
 use copal_tests::kit::{DAY, How, Tree, World, noise as files};
-use copal_tests::sim::alone;
 use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 

@@ -5,7 +5,7 @@ use copal_jobs::error::JobError;
 use copal_jobs::prune;
 use copal_store::Op;
 use copal_store::fault::{Fate, Fault};
-use copal_tests::sim::alone;
+use copal_tests::kit::alone;
 
 use super::contradicted::{self, Begun, at_once, leave_out_kept, write};
 use super::{DAY, World, files};

@@ -75,5 +75,13 @@ fn sources() -> Result<Tally, String> {
 const FROM: &str = "https://copal.invalid/0.1.0";
 
 /// Crates that nobody needs for the command.
-const UNPUBLISHED: [&str; 7] =
-    ["copal-lambda", "copal-wasm", "copal-wasm-bindgen", "copal-tests", "copal-bench", "xtask", "copal-python"];
+const UNPUBLISHED: [&str; 8] = [
+    "copal-lambda",
+    "copal-wasm",
+    "copal-wasm-bindgen",
+    "copal-tests",
+    "copal-simulation",
+    "copal-bench",
+    "xtask",
+    "copal-python",
+];

@@ -14,10 +14,10 @@ use super::mail::Mail;
 use super::mood::Mood;
 use super::tasks::pause;
 use super::watch::Watch;
-use crate::kit::Random;
+use copal_tests::kit::Random;
 
 /// A store in memory whose calls wait for the scheduler.
-pub struct SimStore {
+pub(crate) struct SimStore {
     /// The objects.
     pub memory: MemoryStore,
     pub(super) watch: Watch,

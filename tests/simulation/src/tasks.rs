@@ -24,13 +24,3 @@ pub(super) fn pause() -> impl Future<Output = ()> + Send {
         Poll::Pending
     })
 }
-
-/// Runs a future to its end, alone.
-pub fn alone<T>(future: impl Future<Output = T>) -> T {
-    let mut future = Box::pin(future);
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return value;
-        }
-    }
-}

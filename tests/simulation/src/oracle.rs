@@ -7,8 +7,8 @@ use copal_format::state::{SnapshotRecord, SnapshotState};
 
 use super::actors::GRACE;
 use super::law::Law;
-use crate::kit::DAY;
-use crate::kit::picture::Picture;
+use copal_tests::kit::DAY;
+use copal_tests::kit::picture::Picture;
 
 /// The snapshots that a root keeps no longer although nobody has forgotten them: they must have expired, and the policy
 /// must permit it.

@@ -14,7 +14,7 @@ use super::law::Owner;
 use super::mood::Mood;
 use super::store::{Nap, SimStore};
 use super::tasks::{Life, step};
-use crate::kit::{Client, Random, Repository, SeededEntropy};
+use copal_tests::kit::{Client, Random, Repository, SeededEntropy};
 
 /// What a run is made with.
 #[derive(Clone, Debug, Default)]

@@ -15,8 +15,8 @@ use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;
 
-use crate::kit::picture::Picture;
-use crate::kit::repository::key;
+use copal_tests::kit::picture::Picture;
+use copal_tests::kit::repository::key;
 
 /// What was decided up to some change.
 #[derive(Clone, Default)]

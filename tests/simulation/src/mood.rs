@@ -3,7 +3,7 @@
 use copal_jobs::faults::Mistake;
 
 use super::actors::Habits;
-use crate::kit::Random;
+use copal_tests::kit::Random;
 
 /// How likely is what.
 pub(super) struct Mood {

@@ -15,9 +15,9 @@ use super::law::{Law, Owner, check_guarded};
 use super::oracle;
 use super::store::Nap;
 use super::theft::Thefts;
-use crate::kit::picture::{Picture, Present, Tables};
-use crate::kit::repository::key;
-use crate::kit::truth::Truth;
+use copal_tests::kit::picture::{Picture, Present, Tables};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::truth::Truth;
 
 /// What is known of the store beyond its objects.
 pub(super) struct Watch {

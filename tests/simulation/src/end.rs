@@ -22,10 +22,9 @@ use futures::executor::block_on;
 use super::actors::{GRACE, content};
 use super::law::LASTING;
 use super::oracle;
-use super::tasks::alone;
 use super::world::World;
-use crate::kit::repository::key;
-use crate::kit::{How, Random, Reader, Tree, path, picture};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{How, Random, Reader, Tree, alone, path, picture};
 
 /// Destroys or alters a pack that the newest root needs.
 pub(super) fn damage(world: &World<'_>, random: &mut Random) {

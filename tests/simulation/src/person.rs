@@ -18,8 +18,8 @@ use copal_store::Created;
 
 use super::actors::Scene;
 use super::law::{AGES, LASTING};
-use crate::kit::repository::key;
-use crate::kit::{Client, guarded, keep_last, keep_last_unsigned};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, guarded, keep_last, keep_last_unsigned};
 
 impl Scene<'_> {
     /// Forgets, undeletes and pins snapshots now and then.

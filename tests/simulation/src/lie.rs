@@ -13,9 +13,9 @@ use copal_jobs::view::View;
 
 use super::actors::Scene;
 use super::hostile::Claim;
-use crate::kit::Client;
-use crate::kit::craft::{CraftedPage, data_pack, id, tree_pack};
-use crate::kit::repository::key;
+use copal_tests::kit::Client;
+use copal_tests::kit::craft::{CraftedPage, data_pack, id, tree_pack};
+use copal_tests::kit::repository::key;
 
 /// What a claim is about.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use super::actors::Scene;
 use super::lie::{LIES, Lie};
 use super::tasks::pause;
 use super::watch::Watch;
-use crate::kit::craft::claim;
-use crate::kit::repository::key;
-use crate::kit::{Client, How, Tree, guarded};
+use copal_tests::kit::craft::claim;
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, How, Tree, guarded};
 
 /// A manifest in the making.
 pub(super) struct Claim {

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use copal_jobs::faults::Mistake;
-use copal_tests::sim::{Setting, run};
+use copal_simulation::{Setting, run};
 
 #[test]
 fn no_schedule_breaks_a_promise() {

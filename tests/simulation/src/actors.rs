@@ -24,8 +24,8 @@ use super::hostile::is_thiefs_harm;
 use super::mail::{Hint, Mail};
 use super::tasks::pause;
 use super::watch::Watch;
-use crate::kit::client::Claims;
-use crate::kit::{Client, Failure, How, Random, Repository, Tree, path};
+use copal_tests::kit::client::Claims;
+use copal_tests::kit::{Client, Failure, How, Random, Repository, Tree, path};
 
 /// What the outside world remembers, whoever dies.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use copal_format::id::ClientId;
 use copal_format::layout;
 
-use crate::kit::Random;
+use copal_tests::kit::Random;
 
 /// What an event hints at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use futures::executor::block_on;
 use super::actors::GRACE;
 use super::law::Law;
 use super::watch::{Seen, Watch};
-use crate::kit::picture::Picture;
-use crate::kit::{Client, Repository};
+use copal_tests::kit::picture::Picture;
+use copal_tests::kit::{Client, Repository};
 
 /// Which keys are stolen, and what is owed all the same.
 #[derive(Default)]
