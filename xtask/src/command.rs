@@ -54,10 +54,16 @@ pub(crate) fn remapped(triple: &str, further: &[String]) -> Result<[String; 2], 
     Ok(["--config".to_owned(), format!("target.{triple}.rustflags=[{}]", flags.join(","))])
 }
 
-/// Builds a program as the suite has it. The features are the whole workspace's: a choice of packages would have others,
-/// and compile once more what they share.
+/// Has cargo build what is chosen, as the suite does. The features are those of the whole workspace and of what its tests
+/// depend on: another choice would have others, and compile once more what both share, the AWS SDK among it. Cargo asks for
+/// the tests' dependencies if a target needs them; the benchmark is the smallest one.
+pub(crate) fn building(chosen: &[&str]) -> Command {
+    linting(&[&["build", "--workspace", "--all-features", "--bench", "cold_start"], chosen].concat())
+}
+
+/// Builds a program as the suite has it.
 pub(crate) fn program(name: &str) -> Result<(), String> {
-    succeed(&mut linting(&["build", "--workspace", "--all-features", "--bin", name]))
+    succeed(&mut building(&["--bin", name]))
 }
 
 const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";

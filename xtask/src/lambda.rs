@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<Tally, String> {
 }
 
 /// Builds the program, stripped. The tools must be there.
-pub(crate) fn build() -> Result<(), String> {
+fn build() -> Result<(), String> {
     let programs = programs()?;
     let mut command = cargo(&["lambda", "build", "--package", "copal-lambda", "--profile", "release-lambda"]);
     command.args(["--target", TARGET, "--lambda-dir"]).arg(folder());
@@ -47,7 +47,7 @@ pub(crate) fn packed() -> Result<PathBuf, String> {
 }
 
 /// Does all that [`run`] does with the program, once it is built.
-pub(crate) fn check() -> Result<Tally, String> {
+fn check() -> Result<Tally, String> {
     let mut tally = told("zip", zip());
     if tally.failed > 0 {
         // The unpacked program is that of an earlier zip.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::command::{OWN, cargo, count, linting, succeed, succeed_without_warnings, target};
+use crate::command::{OWN, building, cargo, count, linting, succeed, succeed_without_warnings, target};
 use crate::tally::Tally;
-use crate::{carried, deploy, dist, interface, lambda, memory, python, reader, site, systems, tools, wasm};
+use crate::{carried, deploy, dist, interface, memory, python, reader, site, systems, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -17,32 +17,21 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     heading("tools");
     tools::set_up()?;
     tools::set_up_infra()?;
-    tools::set_up_lambda()?;
-    tools::set_up_emulator()?;
     tools::set_up_deploy()?;
     tools::set_up_packages()?;
 
     suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
-    suite.stage("programs", || lints(&["build", "--workspace", "--all-features", "--bins", "--lib"]));
+    suite.stage("programs", || lints(building(&["--bins", "--lib"])));
     // It waits for Terraform and its account as often as it computes: it runs beside what is built next.
     let deployed = Beside::start("infra");
     suite.stage("the modules for browsers", wasm::run);
-    // Browsers wait more than they compute, and linking the functions and proving keep one core busy: all of them run
-    // beside the tests.
+    // Browsers wait more than they compute, and proving keeps one core busy: both run beside the tests.
     let page = Beside::start("web");
-    let (built, functions) = std::sync::mpsc::channel();
-    let proofs = std::thread::spawn(move || {
-        // An error means that nobody waits any more.
-        let _ = built.send(lambda::build());
-        Beside::start("proofs")
-    });
+    let proofs = Beside::start("proofs");
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
-    suite.stage("the tests' programs", || {
-        lints(&["test", "--workspace", "--all-features", "--no-run"])?;
-        lints(&["test", "--workspace", "--all-features", "--bench", "cold_start", "--no-run"])
-    });
+    suite.stage("the tests' programs", || lints(linting(&["test", "--workspace", "--all-features", "--no-run"])));
     // Tests hold what it renders against the code.
     suite.stage("infrastructure", || deployed?.wait());
     suite.stage("tests", || {
@@ -50,11 +39,6 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         let threads = std::thread::available_parallelism().map_or(2, usize::from) + 2;
         let mut tests = linting(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
         count(tests.env("RUST_TEST_THREADS", threads.to_string()))
-    });
-    // With the tests' programs at hand, which run once more against what is uploaded to Lambda.
-    suite.stage("functions for Lambda", || {
-        functions.recv().map_err(|_| "the build has panicked".to_owned())??;
-        lambda::check()
     });
     suite.stage("documents", || {
         interface::document()?;
@@ -66,7 +50,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("package for Python", python::run);
     suite.stage("packages", dist::check);
     suite.stage("other systems", || systems::run(&systems::MOST));
-    suite.stage("proofs", || proofs.join().map_err(|_| "the build has panicked".to_owned())??.wait());
+    suite.stage("proofs", || proofs?.wait());
     suite.stage("web app", || page?.wait());
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
@@ -167,8 +151,8 @@ impl Beside {
     }
 }
 
-fn lints(arguments: &[&str]) -> Result<Tally, String> {
-    succeed_without_warnings(&mut linting(arguments)).map(|()| Tally::default())
+fn lints(mut building: Command) -> Result<Tally, String> {
+    succeed_without_warnings(&mut building).map(|()| Tally::default())
 }
 
 fn cargo_succeeds(arguments: &[&str]) -> Result<Tally, String> {
