@@ -28,8 +28,8 @@ pub(crate) fn linting(arguments: &[&str]) -> Command {
 pub(crate) fn of_cargo(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(workspace());
-    // What cargo has said to this program of its own package: build scripts that look at it would run once more. And what a
-    // person has cargo compile with, which would make other bytes.
+    // Two kinds of variables are kept from cargo. Those that describe this program's own package: build scripts that read them
+    // would run once more. And the compiler's wrapper that a person has set: it would make other bytes.
     let own = |name: &str| name == WRAPPER || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(own) {

@@ -19,13 +19,13 @@ use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::policy;
 use copal_jobs::prune::{self, Options};
 use copal_jobs::view::{self, View};
+use copal_tests::kit::client::Claims;
+use copal_tests::kit::{Client, Failure, How, Random, Repository, Tree, path};
 
 use super::hostile::is_thiefs_harm;
 use super::mail::{Hint, Mail};
 use super::tasks::pause;
 use super::watch::Watch;
-use copal_tests::kit::client::Claims;
-use copal_tests::kit::{Client, Failure, How, Random, Repository, Tree, path};
 
 /// What the outside world remembers, whoever dies.
 #[derive(Default)]

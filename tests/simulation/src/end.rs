@@ -17,14 +17,14 @@ use copal_jobs::prune::{self, Options};
 use copal_jobs::rebuild;
 use copal_jobs::view::{self, View};
 use copal_store::{Store, list_all};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{How, Random, Reader, Tree, alone, path, picture};
 use futures::executor::block_on;
 
 use super::actors::{GRACE, content};
 use super::law::LASTING;
 use super::oracle;
 use super::world::World;
-use copal_tests::kit::repository::key;
-use copal_tests::kit::{How, Random, Reader, Tree, alone, path, picture};
 
 /// Destroys or alters a pack that the newest root needs.
 pub(super) fn damage(world: &World<'_>, random: &mut Random) {

@@ -16,14 +16,14 @@ use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, View};
 use copal_store::{Created, StoreError};
+use copal_tests::kit::craft::claim;
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, How, Tree, guarded};
 
 use super::actors::Scene;
 use super::lie::{LIES, Lie};
 use super::tasks::pause;
 use super::watch::Watch;
-use copal_tests::kit::craft::claim;
-use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, How, Tree, guarded};
 
 /// A manifest in the making.
 pub(super) struct Claim {

@@ -13,10 +13,9 @@ use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
-use futures::executor::block_on;
-
 use copal_tests::kit::picture::Picture;
 use copal_tests::kit::repository::key;
+use futures::executor::block_on;
 
 /// What was decided up to some change.
 #[derive(Clone, Default)]

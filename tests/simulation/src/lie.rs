@@ -10,12 +10,12 @@ use copal_format::pack::Pack;
 use copal_format::state::DoomedState;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
-
-use super::actors::Scene;
-use super::hostile::Claim;
 use copal_tests::kit::Client;
 use copal_tests::kit::craft::{CraftedPage, data_pack, id, tree_pack};
 use copal_tests::kit::repository::key;
+
+use super::actors::Scene;
+use super::hostile::Claim;
 
 /// What a claim is about.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

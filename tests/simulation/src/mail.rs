@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use copal_format::id::ClientId;
 use copal_format::layout;
-
 use copal_tests::kit::Random;
 
 /// What an event hints at.

@@ -1,9 +1,9 @@
 //! Mood: how likely is what in a world.
 
 use copal_jobs::faults::Mistake;
+use copal_tests::kit::Random;
 
 use super::actors::Habits;
-use copal_tests::kit::Random;
 
 /// How likely is what.
 pub(super) struct Mood {

@@ -4,11 +4,11 @@ use copal_engine::retention::{Series, Signed, choose_time};
 use copal_format::id::SnapshotId;
 use copal_format::policy::{Count, Period};
 use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_tests::kit::DAY;
+use copal_tests::kit::picture::Picture;
 
 use super::actors::GRACE;
 use super::law::Law;
-use copal_tests::kit::DAY;
-use copal_tests::kit::picture::Picture;
 
 /// The snapshots that a root keeps no longer although nobody has forgotten them: they must have expired, and the policy
 /// must permit it.

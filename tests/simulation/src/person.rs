@@ -15,11 +15,11 @@ use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::policy;
 use copal_jobs::view::{self, View};
 use copal_store::Created;
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, guarded, keep_last, keep_last_unsigned};
 
 use super::actors::Scene;
 use super::law::{AGES, LASTING};
-use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, guarded, keep_last, keep_last_unsigned};
 
 impl Scene<'_> {
     /// Forgets, undeletes and pins snapshots now and then.

@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use copal_tests::kit::Random;
 
 use super::law::Owner;
 use super::mail::Mail;
 use super::mood::Mood;
 use super::tasks::pause;
 use super::watch::Watch;
-use copal_tests::kit::Random;
 
 /// A store in memory whose calls wait for the scheduler.
 pub(crate) struct SimStore {

@@ -11,13 +11,13 @@ use copal_format::time::Time;
 use copal_jobs::view::View;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
+use copal_tests::kit::picture::Picture;
+use copal_tests::kit::{Client, Repository};
 use futures::executor::block_on;
 
 use super::actors::GRACE;
 use super::law::Law;
 use super::watch::{Seen, Watch};
-use copal_tests::kit::picture::Picture;
-use copal_tests::kit::{Client, Repository};
 
 /// Which keys are stolen, and what is owed all the same.
 #[derive(Default)]

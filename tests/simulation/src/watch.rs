@@ -9,15 +9,15 @@ use copal_format::receipt::{Outcome, Receipt};
 use copal_format::state::SnapshotState;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
+use copal_tests::kit::picture::{Picture, Present, Tables};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::truth::Truth;
 use futures::executor::block_on;
 
 use super::law::{Law, Owner, check_guarded};
 use super::oracle;
 use super::store::Nap;
 use super::theft::Thefts;
-use copal_tests::kit::picture::{Picture, Present, Tables};
-use copal_tests::kit::repository::key;
-use copal_tests::kit::truth::Truth;
 
 /// What is known of the store beyond its objects.
 pub(super) struct Watch {

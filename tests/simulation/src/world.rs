@@ -6,6 +6,7 @@ use copal_format::client::Role;
 use copal_jobs::context::Entropy;
 use copal_jobs::faults::{self, Mistake, Windows};
 use copal_store::{Store, StoreTime};
+use copal_tests::kit::{Client, Random, Repository, SeededEntropy};
 use futures::executor::block_on;
 
 use super::actors::{GRACE, Habits, Memory, Scene};
@@ -14,7 +15,6 @@ use super::law::Owner;
 use super::mood::Mood;
 use super::store::{Nap, SimStore};
 use super::tasks::{Life, step};
-use copal_tests::kit::{Client, Random, Repository, SeededEntropy};
 
 /// What a run is made with.
 #[derive(Clone, Debug, Default)]
