@@ -94,6 +94,23 @@ impl BlockBuilder {
         self.length += length as usize;
     }
 
+    /// Moves all items of another block of this kind to the end of this one, if both have items and fit in one. Does
+    /// nothing if the host keeps the bytes of one of them.
+    pub fn append(&mut self, other: &mut Self) {
+        let fits = self.kind == other.kind
+            && self.length + other.length <= self.target
+            && self.items.len() + other.items.len() <= BLOCK_ENTRIES as usize
+            && self.rows + other.rows <= ROWS_MOST;
+        let is_here = |block: &Self| !block.is_empty() && block.raw.len() == block.length;
+        if !(fits && is_here(self) && is_here(other)) {
+            return;
+        }
+        self.items.append(&mut other.items);
+        self.raw.append(&mut other.raw);
+        self.length += core::mem::take(&mut other.length);
+        self.rows += core::mem::take(&mut other.rows);
+    }
+
     /// Whether the block must be taken before another item is added.
     pub fn is_full(&self) -> bool {
         !self.is_empty() && (self.length >= self.target || self.items.len() >= BLOCK_ENTRIES as usize)

@@ -32,6 +32,7 @@ pub mod time;
 pub mod wire;
 
 // bytes
+pub mod noise;
 pub mod compress;
 pub mod keys;
 pub mod chunk;

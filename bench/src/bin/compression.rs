@@ -2,11 +2,11 @@
 //! prints size and processor time: `compression PATH... [--runs N] -- [NAME=VALUE[,NAME=VALUE...]]...`.
 //!
 //! Nothing but compression is measured: content is cut, deduplicated and gathered into blocks as the engine does it, in
-//! memory and before the clock runs. Time is that of one thread, the median of the runs, whose order is by turns, so that
-//! what else the machine does falls on all sets alike. Sets are known by Zstandard's names (`level`, `window_log`,
-//! `hash_log`, `chain_log`, `search_log`, `min_match`, `target_length`, `strategy`), by `block`, the block target,
-//! `fresh=1`, a context for each block, and `sample=N`, which stores a block raw, without trying to compress it, if N
-//! pieces of it, 4 KiB each, do not get smaller by a sixteenth at level 1.
+//! memory and before the clock runs. Only noise gets no blocks of its own. Time is that of one thread, the median of the
+//! runs, whose order is by turns, so that what else the machine does falls on all sets alike. Sets are known by
+//! Zstandard's names (`level`, `window_log`, `hash_log`, `chain_log`, `search_log`, `min_match`, `target_length`,
+//! `strategy`), by `block`, the block target, `fresh=1`, a context for each block, and `sample=N`, which stores a block
+//! raw, without trying to compress it, if N pieces of it, 4 KiB each, do not get smaller by a sixteenth at level 1.
 #![forbid(unsafe_code)]
 
 use std::collections::btree_map::Entry;

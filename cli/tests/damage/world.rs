@@ -47,8 +47,8 @@ impl World {
         world.snapshots.clear();
         fs::remove_file(world.source("laptop/gone")).unwrap();
         world.write("laptop/big", &noise(2, 400_000));
-        world.write("laptop/docs/a", &noise(3, 50_000));
-        world.write("laptop/docs/b", &b"text ".repeat(2_000));
+        world.write("laptop/docs/a", &b"text ".repeat(10_000));
+        world.write("laptop/docs/b", &noise(3, 10_000));
         let (_, first) = world.back_up("laptop");
         world.write("laptop/docs/a", &noise(4, 60_000));
         world.write("laptop/new", &noise(5, 20_000));

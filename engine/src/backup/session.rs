@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::content::FileContent;
 use super::given::Given;
 use super::seen::Seen;
-use super::stream::Stream;
-use copal_format::block::{PageClear, SealedBlock};
+use super::stream::{Open, Stream};
+use copal_format::block::{BlockBuilder, PageClear, SealedBlock};
 use copal_format::id::{ChunkId, DomainId, PackId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::SessionRecord;
+use copal_format::noise::is_noise;
 use copal_format::pack::{PackKind, PackWriter};
 use copal_format::path::TreePath;
 use copal_format::seal::{BlockKind, Counter, Counters};
@@ -116,9 +117,10 @@ impl Session {
         if self.seen.contains(&id) || is_known(&id) {
             return Ok(());
         }
-        self.make_room(&id, bytes.len())?;
-        self.data.block.push(id, bytes, None);
-        self.close_full_data_block()
+        let open = if is_noise(bytes) { Open::Noise } else { Open::Data };
+        self.make_room(open, &id, bytes.len())?;
+        self.block(open).push(id, bytes, None);
+        self.close_if_full(open)
     }
 
     /// Adds a chunk whose bytes the host keeps until its block is sealed; false if the chunk was added before.
@@ -126,9 +128,9 @@ impl Session {
         if self.seen.contains(&id) {
             return Ok(false);
         }
-        self.make_room(&id, length as usize)?;
-        self.data.block.push_elsewhere(id, length);
-        self.close_full_data_block()?;
+        self.make_room(Open::Data, &id, length as usize)?;
+        self.block(Open::Data).push_elsewhere(id, length);
+        self.close_if_full(Open::Data)?;
         Ok(true)
     }
 
@@ -224,8 +226,10 @@ impl Session {
 
     /// Closes the open blocks. Packs are closed when all blocks are sealed: see [`Session::close_packs_if_idle`].
     pub fn flush(&mut self) -> Result<(), SessionError> {
-        self.close_data_block()?;
-        self.close_tree_block()?;
+        self.data.join();
+        for open in [Open::Noise, Open::Data, Open::Tree] {
+            self.close(open)?;
+        }
         self.close_packs_if_idle();
         Ok(())
     }
@@ -303,44 +307,40 @@ impl Session {
         self.seen.insert(&page.id);
         self.tally.pages_new += 1;
         let clear = PageClear { height: page.height, references: page.references.clone(), replaces: page.replaces };
-        if !self.tree.block.wants(page.plaintext.len(), Some(&clear)) {
-            self.close_tree_block()?;
+        if !self.block(Open::Tree).wants(page.plaintext.len(), Some(&clear)) {
+            self.close(Open::Tree)?;
         }
-        self.tree.block.push(page.id, &page.plaintext, Some(clear));
-        if self.tree.block.is_full() { self.close_tree_block() } else { Ok(()) }
+        self.block(Open::Tree).push(page.id, &page.plaintext, Some(clear));
+        self.close_if_full(Open::Tree)
     }
 
     /// Counts a new chunk, and closes the open block if the chunk does not fit.
-    fn make_room(&mut self, id: &ChunkId, length: usize) -> Result<(), SessionError> {
+    fn make_room(&mut self, open: Open, id: &ChunkId, length: usize) -> Result<(), SessionError> {
         self.seen.insert(id);
         self.tally.chunks_new += 1;
         self.tally.bytes_new += length as u64;
-        if self.data.block.wants(length, None) { Ok(()) } else { self.close_data_block() }
+        if self.block(open).wants(length, None) { Ok(()) } else { self.close(open) }
     }
 
-    fn close_full_data_block(&mut self) -> Result<(), SessionError> {
-        if self.data.block.is_full() { self.close_data_block() } else { Ok(()) }
+    fn close_if_full(&mut self, open: Open) -> Result<(), SessionError> {
+        if self.block(open).is_full() { self.close(open) } else { Ok(()) }
     }
 
-    fn close_data_block(&mut self) -> Result<(), SessionError> {
-        self.close_block(PackKind::Data)
-    }
-
-    fn close_tree_block(&mut self) -> Result<(), SessionError> {
-        self.close_block(PackKind::Tree)
-    }
-
-    fn close_block(&mut self, kind: PackKind) -> Result<(), SessionError> {
-        if self.stream(kind).block.is_empty() {
+    fn close(&mut self, open: Open) -> Result<(), SessionError> {
+        if self.block(open).is_empty() {
             return Ok(());
         }
         let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
-        if let Some(job) = self.stream(kind).block.take(counter) {
+        if let Some(job) = self.block(open).take(counter) {
             self.jobs_out += 1;
-            let job = job.into_buffer(self.stream(kind).take_buffer());
-            self.actions.push_back(Action::Seal(job));
+            let buffer = self.stream(open.pack()).take_buffer();
+            self.actions.push_back(Action::Seal(job.into_buffer(buffer)));
         }
         Ok(())
+    }
+
+    fn block(&mut self, open: Open) -> &mut BlockBuilder {
+        self.stream(open.pack()).block(open)
     }
 
     fn pack_in_order(&mut self) -> Result<(), SessionError> {

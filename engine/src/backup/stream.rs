@@ -1,12 +1,29 @@
-//! Stream: the open block and the open pack of one kind.
+//! Stream: the open blocks and the open pack of one kind.
 
 use copal_format::block::{BlockBuilder, BlockItem, SealedBlock};
 use copal_format::limits::CLEAR_SHARE;
-use copal_format::pack::{PackLimit, PackWriter, PageView};
+use copal_format::pack::{PackKind, PackLimit, PackWriter, PageView};
 use copal_format::seal::BlockKind;
 
+/// Which of the open blocks.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Open {
+    Data,
+    /// Of chunks that look random: compressed only if they repeat. What is left of them at a flush joins `Data`.
+    Noise,
+    Tree,
+}
+
+impl Open {
+    pub(super) fn pack(self) -> PackKind {
+        if self == Self::Tree { PackKind::Tree } else { PackKind::Data }
+    }
+}
+
 pub(super) struct Stream {
-    pub(super) block: BlockBuilder,
+    block: BlockBuilder,
+    /// Stays empty where pages are stored.
+    noise: BlockBuilder,
     pub(super) pack: Option<PackWriter>,
     pack_target: usize,
     /// Length of the last pack that reached its target.
@@ -19,11 +36,21 @@ impl Stream {
     pub(super) fn new(kind: BlockKind, block_target: u32, pack_target: u32) -> Self {
         Self {
             block: BlockBuilder::new(kind, block_target as usize),
+            noise: BlockBuilder::new(kind, block_target as usize),
             pack: None,
             pack_target: pack_target as usize,
             pack_length: 0,
             buffers: Vec::new(),
         }
+    }
+
+    pub(super) fn block(&mut self, open: Open) -> &mut BlockBuilder {
+        if open == Open::Noise { &mut self.noise } else { &mut self.block }
+    }
+
+    /// Moves what is left of the noise to the other chunks if it fits: a block of its own costs a row and padding.
+    pub(super) fn join(&mut self) {
+        self.block.append(&mut self.noise);
     }
 
     /// Sets the size at which packs are full from now on.

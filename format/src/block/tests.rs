@@ -207,6 +207,42 @@ fn a_block_is_full_at_its_target_and_large_items_do_not_take_it_past_that() {
 }
 
 #[test]
+fn two_blocks_become_one_if_both_have_items_and_these_fit() {
+    let block = |length: usize| {
+        let mut builder = BlockBuilder::new(BlockKind::Data, 1000);
+        (length > 0).then(|| builder.push(ChunkId([length as u8; 24]), &vec![length as u8; length], None));
+        builder
+    };
+    for (one, other, is_one) in [(600, 400, true), (600, 401, false), (600, 0, false), (0, 400, false)] {
+        let (mut first, mut second) = (block(one), block(other));
+        first.append(&mut second);
+        let lengths = |block: &BlockBuilder| block.items.iter().map(|item| item.length as usize).sum::<usize>();
+        let expected = if is_one { (one + other, 0) } else { (one, other) };
+        assert_eq!((lengths(&first), lengths(&second)), expected);
+        assert_eq!(
+            (first.length, second.length, first.raw.len(), second.raw.len()),
+            (expected.0, expected.1, expected.0, expected.1)
+        );
+        assert_eq!(second.is_empty(), expected.1 == 0);
+    }
+    let rows = |count: u8| {
+        let mut builder = BlockBuilder::new(BlockKind::Data, 8 << 20);
+        (0..u32::from(count) * 1000).for_each(|_| builder.push(ChunkId([1; 24]), b"1", None));
+        builder
+    };
+    for (one, other, left) in [(20, 20, 0), (21, 21, 21_000)] {
+        let (mut first, mut second) = (rows(one), rows(other));
+        first.append(&mut second);
+        assert_eq!(second.items.len(), left, "a pack's table has room for one block's rows");
+        assert!(first.rows <= ROWS_MOST);
+    }
+    let mut elsewhere = BlockBuilder::new(BlockKind::Data, 1000);
+    elsewhere.push_elsewhere(ChunkId([1; 24]), 5);
+    elsewhere.append(&mut block(5));
+    assert_eq!(elsewhere.items.len(), 1, "nobody would find the bytes");
+}
+
+#[test]
 fn a_block_is_full_when_its_positions_are_used_up() {
     let mut builder = BlockBuilder::new(BlockKind::Data, 1000);
     (1..BLOCK_ENTRIES).for_each(|_| builder.push(ChunkId([1; 24]), b"", None));

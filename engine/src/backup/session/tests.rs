@@ -5,6 +5,7 @@ use copal_format::id::RepositoryId;
 use copal_format::keys::domain::DomainKey;
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::session::SessionKey;
+use copal_format::pack::BlockRow;
 use copal_format::repository::Parameters;
 use copal_format::seal::SessionCipher;
 
@@ -13,12 +14,15 @@ const DOMAIN: DomainId = DomainId([2; 16]);
 
 /// A session that makes a pack of every block of data, and the cipher for its blocks.
 fn begin(seed: u8) -> (Session, SessionCipher) {
+    begin_with(Parameters { block_target: 256, pack_target: 1024, ..Parameters::default() }, seed)
+}
+
+fn begin_with(parameters: Parameters, seed: u8) -> (Session, SessionCipher) {
     let [root, kem, signing] = [1, 2, 3].map(|byte| Secret::new([byte; 32]));
     let owner = OwnerSecret::new(REPOSITORY, root, kem, signing);
     let key = SessionKey::new(Secret::new([4; 32]));
     let record = key.record(REPOSITORY, DOMAIN, &[(&owner.kem_public(), [5; 64])]);
     let cipher = SessionCipher::new(&key, REPOSITORY, record.id(REPOSITORY));
-    let parameters = Parameters { block_target: 256, pack_target: 1024, ..Parameters::default() };
     let keys = DomainKeys::new(&DomainKey::derive(&Secret::new([6; 32]), REPOSITORY, DOMAIN));
     let seed = Secret::new([seed; 32]);
     (Session::begin(SessionStart { parameters, domain: DOMAIN, keys, record, seed }).unwrap(), cipher)
@@ -128,4 +132,61 @@ fn the_random_bytes_of_a_pack_come_from_the_seed_and_are_its_own() {
     let [one, again, other] = [1, 1, 2].map(headers);
     assert_eq!(one, again);
     assert!(one[0] != one[1] && one[0] != other[0]);
+}
+
+/// Random bytes.
+fn noise(length: usize, seed: u8) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new_keyed(&[seed; 32]).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// The numbers of the chunks in each block of a pack.
+fn blocks(pack: &GivenPack) -> Vec<Vec<u8>> {
+    let numbers = |block: &BlockRow| {
+        let entries = block.entries.start as usize..block.entries.end as usize;
+        pack.table.ids[entries].iter().map(|id| id.0[0]).collect()
+    };
+    pack.table.blocks.iter().map(numbers).collect()
+}
+
+#[test]
+fn noise_has_blocks_of_its_own_but_for_what_is_left_at_the_end() {
+    let mut started = begin_with(Parameters { block_target: 10_000, ..Parameters::default() }, 1);
+    let add = |session: &mut Session, number: u8| {
+        session.add_chunk(id(2 * number), &[number; 3000], |_| false).unwrap();
+        session.add_chunk(id(2 * number + 1), &noise(5000, number), |_| false).unwrap();
+    };
+    (0..5).for_each(|number| add(&mut started.0, number));
+    let first = flush(&mut started);
+    assert_eq!(blocks(&first[0]), [vec![1, 3], vec![0, 2, 4, 6], vec![5, 7], vec![8, 9]]);
+    // The session goes on. This time the rest does not fit in one block.
+    (5..8).for_each(|number| add(&mut started.0, number));
+    let second = flush(&mut started);
+    assert_eq!(blocks(&second[0]), [vec![11, 13], vec![15], vec![10, 12, 14]]);
+    assert_eq!((first.len(), second.len()), (1, 1));
+}
+
+#[test]
+fn packs_do_not_depend_on_the_order_in_which_blocks_are_sealed() {
+    let packs = |is_late: bool| {
+        let (mut session, cipher) = begin_with(Parameters { block_target: 10_000, ..Parameters::default() }, 1);
+        for number in 0..9 {
+            session.add_chunk(id(2 * number), &[number; 3000], |_| false).unwrap();
+            session.add_chunk(id(2 * number + 1), &noise(5000, number), |_| false).unwrap();
+        }
+        session.flush().unwrap();
+        let mut jobs: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
+        if is_late {
+            jobs.reverse();
+        }
+        for job in jobs {
+            let Action::Seal(job) = job else { panic!("no pack is full") };
+            session.sealed(job.run(&mut SealTools::new(compress::Parameters::of_level(1)), &cipher).unwrap()).unwrap();
+        }
+        assert!(session.close_packs_if_idle());
+        let Some(Action::Store(pack)) = session.poll() else { panic!("one pack") };
+        pack.bytes
+    };
+    assert_eq!(packs(false), packs(true));
 }
