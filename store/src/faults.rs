@@ -42,7 +42,10 @@ pub(crate) fn room() -> io::Result<()> {
 
 /// Writes the first half of some bytes, then passes a point; returns the rest.
 pub(crate) fn torn<'a>(file: &mut File, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
-    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    let half = bytes.len() / 2;
+    // Direct writes begin at a whole unit of the file system.
+    let half = if half < UNIT { half } else { half / UNIT * UNIT };
+    let (first, rest) = bytes.split_at(half);
     file.write_all(first)?;
     point();
     room()?;
@@ -67,3 +70,6 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 static PASSED: AtomicU64 = AtomicU64::new(0);
+
+/// A multiple of the unit of every direct write.
+const UNIT: usize = 64 << 10;

@@ -32,8 +32,9 @@ pub(super) fn create(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Res
 fn write_and_name(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result<Created, Trouble> {
     homes.make(disk, home(key))?;
     let (tmp, mut file) = disk.new_tmp()?;
+    let is_bulk = bytes.len() >= BULK && key.as_str().starts_with("packs/");
     let named = disk
-        .write(&mut file, &tmp, bytes)
+        .write(&mut file, &tmp, bytes, is_bulk)
         .and_then(|()| disk.sync_file(&file, &tmp))
         .map_err(Trouble::Io)
         .and_then(|()| name(disk, homes, &tmp, key));
@@ -149,6 +150,10 @@ const NO_LINKS: [Errno; 5] = [Errno::PERM, Errno::NOTSUP, Errno::NOSYS, Errno::X
 
 /// Errors of file systems that cannot rename without replacing.
 const NO_RENAME: [Errno; 3] = [Errno::INVAL, Errno::NOTSUP, Errno::NOSYS];
+
+/// Bytes of the smallest pack that is written past the page cache. Packs of pages, which the next backup reads, are
+/// smaller by default.
+const BULK: usize = 16 << 20;
 
 /// Most attempts: a name or directory that vanishes more often in a row is removed on purpose.
 const NAMING_ATTEMPTS: usize = 8;

@@ -78,11 +78,12 @@ impl Disk {
         self.root.open_to_sync(path)
     }
 
-    pub(super) fn write(&self, file: &mut File, path: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Writes the bytes of a new file; with `is_bulk`, past the page cache if the file system supports that.
+    pub(super) fn write(&self, file: &mut File, path: &str, bytes: &[u8], is_bulk: bool) -> io::Result<()> {
         self.watch.step(Step::Write, path)?;
         #[cfg(feature = "faults")]
         let bytes = crate::faults::torn(file, bytes)?;
-        io::Write::write_all(file, bytes)
+        if is_bulk { system::write_direct(file, bytes) } else { io::Write::write_all(file, bytes) }
     }
 
     pub(super) fn sync_file(&self, file: &File, path: &str) -> io::Result<()> {

@@ -61,7 +61,7 @@ fn run(disk: &Disk, target: &str, racer: u8, start: &Barrier) -> Result<Option<N
     // After a failure too, or the other threads wait for ever.
     start.wait();
     let (tmp, mut file) = made?;
-    let written = disk.write(&mut file, &tmp, &[racer]).map_err(Trouble::Io);
+    let written = disk.write(&mut file, &tmp, &[racer], false).map_err(Trouble::Io);
     let named = match written.and_then(|()| put_name(disk, &tmp, target)) {
         Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         named => named.map(Some),

@@ -40,6 +40,22 @@ fn listing_reads_no_directory_that_cannot_hold_the_prefix_or_what_follows() -> R
 }
 
 #[test]
+fn a_pack_of_content_is_stored_whole_whatever_its_length() -> Result<(), StoreError> {
+    // Beside the tests' programs: what is temporary may lie in memory, where nothing is written past the page cache.
+    let program = std::env::current_exe().expect("a program");
+    let place = tempfile::tempdir_in(program.parent().expect("a directory")).expect("a directory");
+    let store = FsStore::open(place.path())?;
+    for length in [(16 << 20) - 1, 16 << 20, (20 << 20) + 5] {
+        let bytes: Bytes = (0..length).map(|at: u32| (at.wrapping_mul(0x9e37_79b1) >> 24) as u8).collect();
+        let key = key(&format!("packs/ab/{length}"));
+        assert_eq!(block_on(store.create(&key, bytes.clone()))?, Created::New);
+        assert!(block_on(store.read(&key))? == bytes, "{length} bytes");
+    }
+    assert_eq!(names(&store, "tmp/")?, [""; 0]);
+    Ok(())
+}
+
+#[test]
 fn unfinished_writes_are_listed_only_when_asked_for() -> Result<(), StoreError> {
     let (_place, store) = new_store();
     create(&store, "a")?;

@@ -1,5 +1,7 @@
 //! System: everything of this crate that differs between operating systems, and the only module that asks which one it is.
 
+#[cfg(target_os = "linux")]
+mod direct;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -13,6 +15,14 @@ pub use unix::{sync, sync_directory};
 pub(crate) use windows::{Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, to_lock};
 #[cfg(windows)]
 pub use windows::{sync, sync_directory};
+
+#[cfg(target_os = "linux")]
+pub(crate) use direct::write_direct;
+/// Elsewhere no file system says how to write directly.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn write_direct(file: &mut std::fs::File, bytes: &[u8]) -> std::io::Result<()> {
+    std::io::Write::write_all(file, bytes)
+}
 
 /// What is at a path.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
