@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// One browser after another: they share two processors with the server. Time-outs allow for a machine that is four times slower,
+// Two browsers at a time: one alone leaves half of two processors idle. Time-outs allow for a machine that is four times slower,
 // and runs other tests at the same time.
 export default defineConfig({
   test: {
@@ -8,6 +8,7 @@ export default defineConfig({
     testTimeout: 1_200_000,
     hookTimeout: 900_000,
     expect: { poll: { timeout: 60_000 } },
-    fileParallelism: false,
+    globalSetup: ["test/e2e/built.ts"],
+    maxWorkers: 2,
   },
 });

@@ -6,15 +6,15 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, product } from "./kit";
+import { Machine, PASSPHRASE, launch } from "./kit";
 
 const machine = new Machine();
 const folder = machine.path("Letters");
 let page: Page;
 let browser: Awaited<ReturnType<typeof launch>>;
-let web: string;
+const web = inject("product");
 const strays: string[] = [];
 
 /** Through the gateway, which takes in what a client writes at once. */
@@ -58,7 +58,6 @@ async function openKept(): Promise<void> {
 
 beforeAll(async () => {
   machine.init();
-  web = await product();
   await machine.serve(web, ["--expire-every", "1s"]);
   browser = await launch();
   const context = await browser.newContext();
@@ -71,7 +70,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await machine.end();
-  if (web) rmSync(web, { recursive: true });
   expect(strays).toEqual([]);
 });
 

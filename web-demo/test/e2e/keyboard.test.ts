@@ -1,22 +1,21 @@
 //! Keyboard: the page as it is served, used by keys alone. After each step the focus is where the work goes on.
 
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
 
-import { launch, Machine, PASSPHRASE, product } from "./kit";
+import { launch, Machine, PASSPHRASE } from "./kit";
 
 let browser: Browser;
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let page: Page;
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
-  if (web) rmSync(web, { recursive: true });
 });
 beforeEach(async () => {
   machine = new Machine();

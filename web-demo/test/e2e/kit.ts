@@ -7,11 +7,9 @@ import { type Server, type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
-import { build } from "vite";
 
 export const PASSPHRASE = "a harbour in winter";
-const ROOT_OF_PAGE = resolve(import.meta.dirname, "../..");
-const TARGET = process.env["CARGO_TARGET_DIR"] ?? resolve(ROOT_OF_PAGE, "../target");
+const TARGET = process.env["CARGO_TARGET_DIR"] ?? resolve(import.meta.dirname, "../../../target");
 const COPAL = process.env["COPAL_PROGRAM"] ?? join(TARGET, "debug/copal");
 const CHROMIUM = process.env["COPAL_CHROMIUM"] ?? "/usr/bin/chromium";
 
@@ -185,28 +183,6 @@ export function freePort(): Promise<number> {
       server.close(() => resolve(port));
     });
   });
-}
-
-/** The core without a display, built once. */
-export async function harness(): Promise<string> {
-  const outDir = mkdtempSync(join(tmpdir(), "copal-harness-"));
-  await build({
-    configFile: false,
-    root: join(import.meta.dirname, "harness"),
-    logLevel: "error",
-    worker: { format: "es" },
-    build: { outDir, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
-  });
-  return outDir;
-}
-
-/** The page as it is served to people, built once. */
-export async function product(): Promise<string> {
-  const outDir = mkdtempSync(join(tmpdir(), "copal-product-"));
-  // The tests' own word for what they are would make a larger page.
-  process.env["NODE_ENV"] = "production";
-  await build({ root: ROOT_OF_PAGE, configFile: join(ROOT_OF_PAGE, "vite.config.ts"), logLevel: "error", build: { outDir, emptyOutDir: true } });
-  return outDir;
 }
 
 /** The flags with which a browser is quiet and needs no screen. */

@@ -1,18 +1,18 @@
 //! Language: the page speaks that of the browser until another one is chosen, in the settings or on the locked page.
 
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, lock, product } from "./kit";
+import { Machine, PASSPHRASE, launch, lock } from "./kit";
 
 let browser: Browser;
-let web: string;
+const web = inject("product");
 let machine: Machine;
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
   machine = new Machine();
   machine.init();
   await machine.serve(web);
@@ -20,7 +20,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await machine?.end();
-  if (web) rmSync(web, { recursive: true });
 });
 
 /** Opens the page as somebody with this language, and goes on whatever language the page then speaks. */

@@ -1,26 +1,24 @@
 //! Letting others in, as people do it: a device is enrolled in the page and joins in another browser; a passphrase is replaced, and a
 //! recovery code noted.
 
-import { rmSync } from "node:fs";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, generate, launch, product } from "./kit";
+import { Machine, PASSPHRASE, generate, launch } from "./kit";
 
 let browser: Browser;
-let web: string;
+const web = inject("product");
 const machine = new Machine();
 const strays: string[] = [];
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
   machine.init();
   await machine.serve(web);
 });
 afterAll(async () => {
   await browser?.close();
   await machine.end();
-  if (web) rmSync(web, { recursive: true });
   expect(strays).toEqual([]);
 });
 

@@ -4,20 +4,20 @@
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 
 import { size } from "../../src/app/words";
 import { listed } from "../../vite.config";
-import { Machine, PASSPHRASE, launch, product } from "./kit";
+import { Machine, PASSPHRASE, launch } from "./kit";
 
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
   machine = new Machine();
   machine.init();
   // Neither begins by itself while these tests run.
@@ -31,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await machine?.end();
-  if (web) rmSync(web, { recursive: true });
 });
 
 const SCHEDULE = ["--check-every", "30d", "--prune-every", "30d", "--quota", "100MiB"];

@@ -1,21 +1,17 @@
 //! Lock: a page that locks is loaded anew, in a browser with a profile on disk.
 
 import { createHash } from "node:crypto";
-import { createReadStream, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, mkdirSync, writeFileSync } from "node:fs";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
-import { FLAGS, Machine, PASSPHRASE, START, product } from "./kit";
+import { FLAGS, Machine, PASSPHRASE, START } from "./kit";
 
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let context: BrowserContext;
 let page: Page;
 
-beforeAll(async () => {
-  web = await product();
-});
-afterAll(() => rmSync(web, { recursive: true }));
 beforeEach(async () => {
   machine = new Machine();
   machine.init();

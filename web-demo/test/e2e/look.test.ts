@@ -1,17 +1,17 @@
 //! Look: what a snapshot holds is seen and heard before it is restored, and nothing of it ever runs.
 
-import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { deflateSync } from "node:zlib";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
 
 import { watch } from "../memory.mjs";
 import { paper } from "../app/harness/paper";
 import { FRAMES, film } from "./film";
-import { Machine, PASSPHRASE, launch, lock, product } from "./kit";
+import { Machine, PASSPHRASE, launch, lock } from "./kit";
 
-let web: string;
+const web = inject("product");
 let browser: Browser;
 let machine: Machine;
 let context: BrowserContext;
@@ -19,11 +19,10 @@ let page: Page;
 let strays: string[];
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
-  if (web) rmSync(web, { recursive: true });
 });
 beforeEach(async () => {
   machine = new Machine();

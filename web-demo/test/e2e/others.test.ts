@@ -4,21 +4,15 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
 import { Driver } from "./driver";
-import { Machine, PASSPHRASE, generate, listing, product } from "./kit";
+import { Machine, PASSPHRASE, generate, listing } from "./kit";
 
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let driver: Driver | null;
 
-beforeAll(async () => {
-  web = await product();
-});
-afterAll(() => {
-  if (web) rmSync(web, { recursive: true });
-});
 beforeEach(async () => {
   driver = null;
   machine = new Machine();

@@ -1,22 +1,19 @@
 //! With a repository in a bucket the tab talks to the bucket itself, by addresses that the gateway hands out.
 
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 
-import { buildSharePage } from "../../vite.config";
-import { Bucket, Machine, backUp, generate, harness, launch, listing, open, unlock } from "./kit";
+import { Bucket, Machine, backUp, generate, launch, listing, open, unlock } from "./kit";
 
 let browser: Browser;
-let web: string;
+const web = inject("harness");
 beforeAll(async () => {
-  [web, browser] = [await harness(), await launch()];
-  await buildSharePage(web);
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
-  if (web) rmSync(web, { recursive: true });
 });
 
 test("a folder goes into a bucket on another origin and comes back, and only these two origins are asked", async () => {

@@ -1,23 +1,22 @@
 //! Series: what a phone does, files chosen one by one, and what the page warns of, on the page as people have it.
 
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, listing, lock, product } from "./kit";
+import { Machine, PASSPHRASE, launch, listing, lock } from "./kit";
 
 let browser: Browser;
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let context: BrowserContext;
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
-  if (web) rmSync(web, { recursive: true });
 });
 beforeEach(async () => {
   machine = new Machine();

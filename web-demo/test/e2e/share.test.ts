@@ -1,25 +1,25 @@
 //! Shares: a link is made in the page, and opened by somebody who has nothing but the link.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, listing, product } from "./kit";
+import { Machine, PASSPHRASE, launch, listing } from "./kit";
 
 const SHOTS = process.env["COPAL_SHOTS"];
 const HTML = "<img src=x onerror=alert(1)>.txt";
 let browser: Browser;
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let owner: Page;
 const strays: string[] = [];
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
   machine = new Machine();
   machine.init();
   const folder = machine.path("Lisbon");
@@ -40,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await machine?.end();
-  if (web) rmSync(web, { recursive: true });
 });
 
 /** A browser that was never here. */

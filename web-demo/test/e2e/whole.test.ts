@@ -1,12 +1,12 @@
 //! The page as people have it, on the command as it is: everything is done by hand, in the display.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, generate, launch, listing, lock, product } from "./kit";
+import { Machine, PASSPHRASE, generate, launch, listing, lock } from "./kit";
 
 declare global {
   interface Window {
@@ -16,17 +16,16 @@ declare global {
 }
 
 let browser: Browser;
-let web: string;
+const web = inject("product");
 let machine: Machine;
 let context: BrowserContext;
 let strays: string[];
 
 beforeAll(async () => {
-  [web, browser] = [await product(), await launch()];
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
-  if (web) rmSync(web, { recursive: true });
 });
 beforeEach(async () => {
   machine = new Machine();
