@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Mutex;
 
 use super::cause;
-use super::disk::{Disk, Kind};
+use super::disk::{Disk, Kind, join};
 use crate::system::Errno;
 use crate::{Created, Key, Op, StoreError};
 
@@ -119,11 +119,16 @@ impl Homes {
         if home.is_empty() || self.durable().contains(home) {
             return Ok(());
         }
-        let parent = parent(home);
-        self.make(disk, parent)?;
-        disk.make_directory(home)?;
-        disk.sync_directory(parent)?;
-        self.durable().insert(home.to_owned());
+        let above = parent(home);
+        self.make(disk, above)?;
+        let is_new = disk.make_directory(home)?;
+        // One sync is enough for all that stands there already. Most processes need one directory of many, so it is
+        // looked at only when a second one is needed.
+        let is_second = !is_new && self.durable().iter().any(|home| parent(home) == above);
+        let beside = if is_second { disk.entries(above).unwrap_or_default() } else { Vec::new() };
+        disk.sync_directory(above)?;
+        let beside = beside.iter().filter(|(_, kind)| *kind == Kind::Directory).map(|(name, _)| join(above, name));
+        self.durable().extend(beside.chain([home.to_owned()]));
         Ok(())
     }
 

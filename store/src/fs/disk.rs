@@ -100,12 +100,12 @@ impl Disk {
         }
     }
 
-    /// Makes a directory unless it exists.
-    pub(super) fn make_directory(&self, path: &str) -> io::Result<()> {
+    /// Makes a directory unless it exists; says whether it is new.
+    pub(super) fn make_directory(&self, path: &str) -> io::Result<bool> {
         self.watch.step(Step::MakeDirectory, path)?;
         match self.root.make_directory(path, self.is_shared) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            made => made.map(|()| true),
         }
     }
 

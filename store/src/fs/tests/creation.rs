@@ -51,6 +51,27 @@ fn directories_made_by_another_process_are_made_durable_too() -> Result<(), Stor
 }
 
 #[test]
+fn the_second_directory_of_another_process_brings_all_beside_it() -> Result<(), StoreError> {
+    let (place, store) = new_store();
+    for name in ["a/1", "b/1", "c/1", "d/1"] {
+        create(&store, name)?;
+    }
+    let other = FsStore::open(place.path())?;
+    let syncs = |name| {
+        other.disk.watch.take();
+        create(&other, name)?;
+        Ok::<_, StoreError>(steps(&other).iter().filter(|step| **step == (Step::SyncDirectory, "")).count())
+    };
+    for (name, expected) in [("a/2", 1), ("b/2", 1), ("c/2", 0), ("d/2", 0), ("new/1", 1)] {
+        assert_eq!(syncs(name)?, expected, "{name}");
+    }
+    // What was made after that sync is not durable by it.
+    create(&store, "e/1")?;
+    assert_eq!(syncs("e/2")?, 1);
+    Ok(())
+}
+
+#[test]
 fn object_that_exists_is_made_durable_before_it_is_reported() -> Result<(), StoreError> {
     let (_place, store) = new_store();
     create(&store, "a/b")?;
