@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Two browsers at a time: one alone leaves half of two processors idle. Time-outs allow for a machine that is four times slower,
+// Two browsers at a time: they wait more than they compute. Time-outs allow for a machine that is four times slower,
 // and runs other tests at the same time.
 export default defineConfig({
   test: {

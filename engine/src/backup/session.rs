@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::content::FileContent;
 use super::given::Given;
 use super::seen::Seen;
-use super::stream::{Open, Stream};
+use super::stream::{OpenBlock, Stream};
 use copal_format::block::{BlockBuilder, PageClear, SealedBlock};
 use copal_format::id::{ChunkId, DomainId, PackId};
 use copal_format::keys::domain::DomainKeys;
@@ -117,10 +117,10 @@ impl Session {
         if self.seen.contains(&id) || is_known(&id) {
             return Ok(());
         }
-        let open = if is_noise(bytes) { Open::Noise } else { Open::Data };
-        self.make_room(open, &id, bytes.len())?;
-        self.block(open).push(id, bytes, None);
-        self.close_if_full(open)
+        let which = if is_noise(bytes) { OpenBlock::Noise } else { OpenBlock::Data };
+        self.make_room(which, &id, bytes.len())?;
+        self.block(which).push(id, bytes, None);
+        self.close_if_full(which)
     }
 
     /// Adds a chunk whose bytes the host keeps until its block is sealed; false if the chunk was added before.
@@ -128,9 +128,9 @@ impl Session {
         if self.seen.contains(&id) {
             return Ok(false);
         }
-        self.make_room(Open::Data, &id, length as usize)?;
-        self.block(Open::Data).push_elsewhere(id, length);
-        self.close_if_full(Open::Data)?;
+        self.make_room(OpenBlock::Data, &id, length as usize)?;
+        self.block(OpenBlock::Data).push_elsewhere(id, length);
+        self.close_if_full(OpenBlock::Data)?;
         Ok(true)
     }
 
@@ -227,8 +227,8 @@ impl Session {
     /// Closes the open blocks. Packs are closed when all blocks are sealed: see [`Session::close_packs_if_idle`].
     pub fn flush(&mut self) -> Result<(), SessionError> {
         self.data.join();
-        for open in [Open::Noise, Open::Data, Open::Tree] {
-            self.close(open)?;
+        for which in [OpenBlock::Noise, OpenBlock::Data, OpenBlock::Tree] {
+            self.close(which)?;
         }
         self.close_packs_if_idle();
         Ok(())
@@ -307,40 +307,40 @@ impl Session {
         self.seen.insert(&page.id);
         self.tally.pages_new += 1;
         let clear = PageClear { height: page.height, references: page.references.clone(), replaces: page.replaces };
-        if !self.block(Open::Tree).wants(page.plaintext.len(), Some(&clear)) {
-            self.close(Open::Tree)?;
+        if !self.block(OpenBlock::Tree).wants(page.plaintext.len(), Some(&clear)) {
+            self.close(OpenBlock::Tree)?;
         }
-        self.block(Open::Tree).push(page.id, &page.plaintext, Some(clear));
-        self.close_if_full(Open::Tree)
+        self.block(OpenBlock::Tree).push(page.id, &page.plaintext, Some(clear));
+        self.close_if_full(OpenBlock::Tree)
     }
 
     /// Counts a new chunk, and closes the open block if the chunk does not fit.
-    fn make_room(&mut self, open: Open, id: &ChunkId, length: usize) -> Result<(), SessionError> {
+    fn make_room(&mut self, which: OpenBlock, id: &ChunkId, length: usize) -> Result<(), SessionError> {
         self.seen.insert(id);
         self.tally.chunks_new += 1;
         self.tally.bytes_new += length as u64;
-        if self.block(open).wants(length, None) { Ok(()) } else { self.close(open) }
+        if self.block(which).wants(length, None) { Ok(()) } else { self.close(which) }
     }
 
-    fn close_if_full(&mut self, open: Open) -> Result<(), SessionError> {
-        if self.block(open).is_full() { self.close(open) } else { Ok(()) }
+    fn close_if_full(&mut self, which: OpenBlock) -> Result<(), SessionError> {
+        if self.block(which).is_full() { self.close(which) } else { Ok(()) }
     }
 
-    fn close(&mut self, open: Open) -> Result<(), SessionError> {
-        if self.block(open).is_empty() {
+    fn close(&mut self, which: OpenBlock) -> Result<(), SessionError> {
+        if self.block(which).is_empty() {
             return Ok(());
         }
         let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
-        if let Some(job) = self.block(open).take(counter) {
+        if let Some(job) = self.block(which).take(counter) {
             self.jobs_out += 1;
-            let buffer = self.stream(open.pack()).take_buffer();
+            let buffer = self.stream(which.pack()).take_buffer();
             self.actions.push_back(Action::Seal(job.into_buffer(buffer)));
         }
         Ok(())
     }
 
-    fn block(&mut self, open: Open) -> &mut BlockBuilder {
-        self.stream(open.pack()).block(open)
+    fn block(&mut self, which: OpenBlock) -> &mut BlockBuilder {
+        self.stream(which.pack()).block(which)
     }
 
     fn pack_in_order(&mut self) -> Result<(), SessionError> {

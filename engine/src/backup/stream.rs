@@ -7,14 +7,14 @@ use copal_format::seal::BlockKind;
 
 /// Which of the open blocks.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Open {
+pub(super) enum OpenBlock {
     Data,
     /// Of chunks that look random: compressed only if they repeat. What is left of them at a flush joins `Data`.
     Noise,
     Tree,
 }
 
-impl Open {
+impl OpenBlock {
     pub(super) fn pack(self) -> PackKind {
         if self == Self::Tree { PackKind::Tree } else { PackKind::Data }
     }
@@ -44,8 +44,8 @@ impl Stream {
         }
     }
 
-    pub(super) fn block(&mut self, open: Open) -> &mut BlockBuilder {
-        if open == Open::Noise { &mut self.noise } else { &mut self.block }
+    pub(super) fn block(&mut self, which: OpenBlock) -> &mut BlockBuilder {
+        if which == OpenBlock::Noise { &mut self.noise } else { &mut self.block }
     }
 
     /// Moves what is left of the noise to the other chunks if it fits: a block of its own costs a row and padding.

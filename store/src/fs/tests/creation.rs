@@ -65,7 +65,7 @@ fn the_second_directory_of_another_process_brings_all_beside_it() -> Result<(), 
     for (name, expected) in [("a/2", 1), ("b/2", 1), ("c/2", 0), ("d/2", 0), ("new/1", 1)] {
         assert_eq!(syncs(name)?, expected, "{name}");
     }
-    // What was made after that sync is not durable by it.
+    // A directory that another process makes after that sync needs one of its own.
     create(&store, "e/1")?;
     assert_eq!(syncs("e/2")?, 1);
     Ok(())
