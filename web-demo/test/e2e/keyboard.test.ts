@@ -1,26 +1,17 @@
 //! Keyboard: the page as it is served, used by keys alone. After each step the focus is where the work goes on.
 
 import { readFileSync } from "node:fs";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
-import { launch, Machine, PASSPHRASE } from "./kit";
+import { PASSPHRASE } from "./kit";
+import { browsed, browser, machine, served } from "./setting";
 
-let browser: Browser;
-const web = inject("product");
-let machine: Machine;
 let page: Page;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+browsed();
+served(inject("product"));
 beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
   const context = await browser.newContext({ acceptDownloads: true });
   page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -46,7 +37,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await page.context().close();
-  await machine.end();
 });
 
 /** What has the focus: its role or kind, and its name. */

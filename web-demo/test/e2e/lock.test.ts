@@ -5,17 +5,15 @@ import { createReadStream, mkdirSync, writeFileSync } from "node:fs";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
-import { FLAGS, Machine, PASSPHRASE, START } from "./kit";
+import { FLAGS, PASSPHRASE, START } from "./kit";
+import { machine, served } from "./setting";
 
 const web = inject("product");
-let machine: Machine;
 let context: BrowserContext;
 let page: Page;
 
+served(web);
 beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
   const executablePath = process.env["COPAL_CHROMIUM"] ?? "/usr/bin/chromium";
   context = await chromium.launchPersistentContext(machine.path("profile"), { executablePath, args: FLAGS, acceptDownloads: true, timeout: START });
   page = await context.newPage();
@@ -25,7 +23,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await context.close();
-  await machine.end();
 });
 
 async function unlock(): Promise<void> {

@@ -3,31 +3,23 @@
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { deflateSync } from "node:zlib";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
 import { watch } from "../memory.mjs";
 import { paper } from "../app/harness/paper";
 import { FRAMES, film } from "./film";
-import { Machine, PASSPHRASE, launch, lock } from "./kit";
+import { PASSPHRASE, lock } from "./kit";
+import { browsed, browser, machine, served } from "./setting";
 
-const web = inject("product");
-let browser: Browser;
-let machine: Machine;
 let context: BrowserContext;
 let page: Page;
 let strays: string[];
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+afterEach(() => expect(strays).toEqual([]));
+browsed();
+served(inject("product"));
 beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
   context = await browser.newContext();
   context.setDefaultTimeout(120_000);
   page = await context.newPage();
@@ -39,8 +31,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await context.close();
-  await machine.end();
-  expect(strays).toEqual([]);
 });
 
 /** Saves a folder with the command, unlocks the page and opens the folder in it. */

@@ -7,21 +7,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
 import { Driver } from "./driver";
-import { Machine, PASSPHRASE, generate, listing } from "./kit";
+import { PASSPHRASE, generate, listing } from "./kit";
+import { machine, served } from "./setting";
 
-const web = inject("product");
-let machine: Machine;
 let driver: Driver | null;
 
-beforeEach(async () => {
+served(inject("product"));
+beforeEach(() => {
   driver = null;
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
 });
 afterEach(async () => {
   await driver?.end();
-  await machine.end();
 });
 
 /** Unlocks the page by hand. */

@@ -2,32 +2,22 @@
 
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, launch, listing, lock } from "./kit";
+import { PASSPHRASE, listing, lock } from "./kit";
+import { browsed, browser, machine, served } from "./setting";
 
-let browser: Browser;
-const web = inject("product");
-let machine: Machine;
 let context: BrowserContext;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+browsed();
+served(inject("product"));
 beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
   context = await browser.newContext();
   context.setDefaultTimeout(60_000);
 });
 afterEach(async () => {
   await context.close();
-  await machine.end();
 });
 
 async function open(): Promise<Page> {

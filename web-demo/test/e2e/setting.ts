@@ -1,4 +1,5 @@
-//! What every test of a file starts from: a browser, and a machine with a new repository that is served to a tab.
+//! What every test of a file starts from: a browser, and a machine with a new repository that is served to it. What is
+//! set up first ends last.
 
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest";
@@ -10,24 +11,37 @@ export const web = inject("harness");
 export let machine: Machine;
 export let tab: Tab;
 
-/** Sets all of it up before each test, and afterwards expects that the tab has asked for nothing that is not `excused`. */
-export function setting(excused = (_stray: string): boolean => false): void {
+/** Before each test, a machine that serves a new repository and these files of a page. */
+export function served(page: string): void {
+  beforeEach(async () => {
+    machine = new Machine();
+    machine.init();
+    await machine.serve(page);
+  });
+  afterEach(async () => {
+    await machine.end();
+  });
+}
+
+/** One browser for all tests of the file. */
+export function browsed(): void {
   beforeAll(async () => {
     browser = await launch();
   });
   afterAll(async () => {
     await browser?.close();
   });
+}
+
+/** Both, and a tab before each test; afterwards it has asked for nothing that is not `excused`. */
+export function setting(excused = (_stray: string): boolean => false): void {
+  afterEach(() => expect(tab.strays.filter((stray) => !excused(stray))).toEqual([]));
+  browsed();
+  served(web);
   beforeEach(async () => {
-    machine = new Machine();
-    machine.init();
-    await machine.serve(web);
     tab = await open(browser, machine.url);
   });
   afterEach(async () => {
-    const { strays } = tab;
     await tab.context.close();
-    await machine.end();
-    expect(strays.filter((stray) => !excused(stray))).toEqual([]);
   });
 }

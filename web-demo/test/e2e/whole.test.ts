@@ -3,10 +3,11 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
 
-import { Machine, PASSPHRASE, generate, launch, listing, lock } from "./kit";
+import { PASSPHRASE, generate, listing, lock } from "./kit";
+import { browsed, browser, machine, served } from "./setting";
 
 declare global {
   interface Window {
@@ -15,29 +16,19 @@ declare global {
   }
 }
 
-let browser: Browser;
 const web = inject("product");
-let machine: Machine;
 let context: BrowserContext;
 let strays: string[];
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+afterEach(() => expect(strays).toEqual([]));
+browsed();
+served(web);
 beforeEach(async () => {
-  machine = new Machine();
-  machine.init();
-  await machine.serve(web);
   strays = [];
   context = await anybody();
 });
 afterEach(async () => {
   await context.close();
-  await machine.end();
-  expect(strays).toEqual([]);
 });
 
 /** A person's browser, without the dialogs that no test can answer. */
