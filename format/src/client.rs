@@ -104,6 +104,23 @@ pub enum SignedBy {
 }
 
 impl ClientRecord {
+    /// The first version of a record, signed by the owner, of a client with neither a name nor keys.
+    pub fn new(client: ClientId, role: Role, domain: DomainId, created: Time) -> Self {
+        Self {
+            client,
+            version: 1,
+            sealed_name: Vec::new(),
+            role,
+            domain,
+            keys: None,
+            created,
+            revoked: None,
+            last_change: None,
+            enrollment: None,
+            signed_by: SignedBy::Owner,
+        }
+    }
+
     /// The first version of a full client's record.
     pub fn full(
         owner: &OwnerSecret,
@@ -113,19 +130,8 @@ impl ClientRecord {
         keys: ClientPublic,
         created: Time,
     ) -> Self {
-        Self {
-            client,
-            version: 1,
-            sealed_name: owner.seal_text(TextPurpose::ClientName, &client.0, name),
-            role: Role::Full,
-            domain,
-            keys: Some(keys),
-            created,
-            revoked: None,
-            last_change: None,
-            enrollment: None,
-            signed_by: SignedBy::Owner,
-        }
+        let sealed_name = owner.seal_text(TextPurpose::ClientName, &client.0, name);
+        Self { sealed_name, keys: Some(keys), ..Self::new(client, Role::Full, domain, created) }
     }
 
     /// Encodes the record, signed with the owner's or the enrollment key, as `signed_by` says.

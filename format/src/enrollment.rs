@@ -211,7 +211,6 @@ const LINE_BYTES: usize = 4 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::SignedBy;
     use proptest::prelude::*;
 
     fn enrollment(role: Role) -> Enrollment {
@@ -241,17 +240,8 @@ mod tests {
     fn a_record_fits_only_with_the_role_the_domain_the_key_and_the_end_of_its_enrollment() {
         let enrollment = enrollment(Role::WriteOnly);
         let record = ClientRecord {
-            client: enrollment.client,
-            version: 1,
-            role: Role::WriteOnly,
-            domain: enrollment.domain,
             enrollment: Some(enrollment.public()),
-            sealed_name: Vec::new(),
-            keys: None,
-            created: Time(1),
-            revoked: None,
-            last_change: None,
-            signed_by: SignedBy::Owner,
+            ..ClientRecord::new(enrollment.client, Role::WriteOnly, enrollment.domain, Time(1))
         };
         assert!(enrollment.fits(&record));
         let other = |key, expires| Some(EnrollmentPublic { key, expires });

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::client::{ClientRecord, Role, SignedBy};
+use crate::client::{ClientRecord, Role};
 use crate::enrollment::Enrollment;
 use crate::id::{ClientId, DomainId};
 use crate::keys::owner::{OwnerSecret, TextPurpose};
@@ -64,17 +64,9 @@ impl Invitation {
             address,
         };
         let record = ClientRecord {
-            client,
-            version: 1,
             sealed_name: owner.seal_text(TextPurpose::ClientName, &client.0, name),
-            role,
-            domain,
-            keys: None,
-            created,
-            revoked: None,
-            last_change: None,
             enrollment: Some(enrollment.public()),
-            signed_by: SignedBy::Owner,
+            ..ClientRecord::new(client, role, domain, created)
         };
         Ok(Self { record, enrollment })
     }

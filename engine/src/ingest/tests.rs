@@ -1,7 +1,7 @@
 use ed25519_dalek::SigningKey;
 
 use super::*;
-use copal_format::client::{ClientPublic, Role, SignedBy};
+use copal_format::client::{ClientPublic, Role};
 use copal_format::id::{ClientId, DomainId, ObjectHash, RepositoryId};
 use copal_format::manifest::Manifest;
 use copal_format::pack::{PackWriter, PageView};
@@ -37,19 +37,8 @@ fn verdict(domain: DomainId, references: u32) -> Verdict {
         proven: None,
     };
     let verified = Manifest::verify(REPOSITORY, &public, CLIENT, 1, &manifest.sign(REPOSITORY, &key)).unwrap();
-    let client = ClientRecord {
-        client: CLIENT,
-        version: 1,
-        sealed_name: Vec::new(),
-        role: Role::Full,
-        domain: DOMAIN,
-        keys: Some(ClientPublic { manifest: public, request: public }),
-        created: Time(0),
-        revoked: None,
-        last_change: None,
-        enrollment: None,
-        signed_by: SignedBy::Owner,
-    };
+    let keys = Some(ClientPublic { manifest: public, request: public });
+    let client = ClientRecord { keys, ..ClientRecord::new(CLIENT, Role::Full, DOMAIN, Time(0)) };
     judge(&verified, &client, &[(pack.id, Finding::Sound(pack.table))], |_| None)
 }
 

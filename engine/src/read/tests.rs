@@ -1,5 +1,5 @@
 use copal_format::block::{BlockBuilder, OpenBlock, OpenTools, SealTools};
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, Role};
 use copal_format::compress::Parameters;
 use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SourceId};
 use copal_format::index::Location;
@@ -102,19 +102,7 @@ fn a_table_that_contradicts_the_index_is_a_fault_of_the_copy() {
 }
 
 fn client(keys: Option<ClientPublic>) -> ClientRecord {
-    ClientRecord {
-        client: ClientId([9; 16]),
-        version: 1,
-        sealed_name: Vec::new(),
-        role: Role::Full,
-        domain: DOMAIN,
-        keys,
-        created: Time(0),
-        revoked: None,
-        last_change: None,
-        enrollment: None,
-        signed_by: SignedBy::Owner,
-    }
+    ClientRecord { keys, ..ClientRecord::new(ClientId([9; 16]), Role::Full, DOMAIN, Time(0)) }
 }
 
 #[test]

@@ -17,17 +17,9 @@ fn public(seed: u8) -> [u8; 32] {
 
 fn registered() -> ClientRecord {
     ClientRecord {
-        client: CLIENT,
-        version: 1,
         sealed_name: b"sealed".to_vec(),
-        role: Role::WriteOnly,
-        domain: DomainId([2; 16]),
         keys: Some(ClientPublic { manifest: public(5), request: public(6) }),
-        created: Time(3),
-        revoked: None,
-        last_change: None,
-        enrollment: None,
-        signed_by: SignedBy::Owner,
+        ..ClientRecord::new(CLIENT, Role::WriteOnly, DomainId([2; 16]), Time(3))
     }
 }
 

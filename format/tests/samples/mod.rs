@@ -78,17 +78,9 @@ pub(crate) fn descriptor() -> Descriptor {
 
 pub(crate) fn enrolled() -> ClientRecord {
     ClientRecord {
-        client: CLIENT,
-        version: 1,
         sealed_name: b"sealed name".to_vec(),
-        role: Role::WriteOnly,
-        domain: DomainId([0x14; 16]),
-        keys: None,
-        created: TIME,
-        revoked: None,
-        last_change: None,
         enrollment: Some(EnrollmentPublic { key: public(&enrollment()), expires: Some(ENDS) }),
-        signed_by: SignedBy::Owner,
+        ..ClientRecord::new(CLIENT, Role::WriteOnly, DomainId([0x14; 16]), TIME)
     }
 }
 

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request as HttpRequest, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
 use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId};
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
@@ -91,19 +91,9 @@ pub(super) fn enrollment_key() -> SigningKey {
 
 pub(super) fn record(client: ClientId, role: Role, version: u64) -> ClientRecord {
     let keys = ClientPublic { manifest: [0; 32], request: request_key(client).verifying_key().to_bytes() };
-    ClientRecord {
-        client,
-        version,
-        sealed_name: b"sealed".to_vec(),
-        role,
-        domain: if role == Role::Full { SHARED } else { OWN },
-        keys: Some(keys),
-        created: Time(0),
-        revoked: None,
-        last_change: None,
-        enrollment: None,
-        signed_by: SignedBy::Owner,
-    }
+    let domain = if role == Role::Full { SHARED } else { OWN };
+    let first = ClientRecord::new(client, role, domain, Time(0));
+    ClientRecord { version, sealed_name: b"sealed".to_vec(), keys: Some(keys), ..first }
 }
 
 /// The record of a client that may join until now.
