@@ -63,3 +63,11 @@ pub mod manifest;
 pub mod change;
 pub mod expiry;
 pub mod request;
+
+/// The records of the golden vectors, for the unit tests, too.
+#[cfg(test)]
+#[allow(dead_code, reason = "the unit tests need some of them, the golden vectors all")]
+#[path = "../tests/samples/mod.rs"]
+mod samples;
+#[cfg(test)]
+extern crate self as copal_format;

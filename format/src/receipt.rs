@@ -195,29 +195,15 @@ impl Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn receipt() -> Receipt {
-        Receipt {
-            client: ClientId([1; 16]),
-            number: 7,
-            manifest: ObjectHash([2; 32]),
-            outcome: Outcome::Rejected,
-            root: 9,
-            time: Time(-5),
-            by: IngestBy::Service,
-            reasons: vec![(Reason::Unresolved, "page 3".into())],
-            missing: vec![ChunkId([3; 24])],
-            packs: vec![PackId([4; 32])],
-        }
-    }
+    use crate::samples::{CLIENT, receipt};
 
     #[test]
     fn a_receipt_reads_back_under_its_own_name_only() {
         let bytes = receipt().encode();
-        assert_eq!(Receipt::decode(ClientId([1; 16]), 7, &bytes), Ok(receipt()));
+        assert_eq!(Receipt::decode(CLIENT, 2, &bytes), Ok(receipt()));
         let misplaced = Err(RecordError::Misplaced { kind: "receipt" });
-        assert_eq!(Receipt::decode(ClientId([1; 16]), 8, &bytes), misplaced);
-        assert_eq!(Receipt::decode(ClientId([9; 16]), 7, &bytes), misplaced);
+        assert_eq!(Receipt::decode(CLIENT, 8, &bytes), misplaced);
+        assert_eq!(Receipt::decode(ClientId([9; 16]), 2, &bytes), misplaced);
     }
 
     #[test]
@@ -226,7 +212,7 @@ mod tests {
         long.missing = vec![ChunkId([3; 24]); RECEIPT_NAMES + 1];
         long.packs = vec![PackId([4; 32]); RECEIPT_NAMES + 1];
         long.reasons = vec![(Reason::Height, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
-        let cut = Receipt::decode(ClientId([1; 16]), 7, &long.encode()).unwrap();
+        let cut = Receipt::decode(CLIENT, 2, &long.encode()).unwrap();
         assert_eq!((cut.missing.len(), cut.packs.len()), (RECEIPT_NAMES, RECEIPT_NAMES));
         assert_eq!((cut.reasons.len(), cut.reasons[0].1.len()), (RECEIPT_REASONS, TEXT_BYTES));
     }

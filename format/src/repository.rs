@@ -283,23 +283,14 @@ const CHUNKER: u64 = 1;
 mod tests {
     use super::*;
     use crate::chunk::ChunkSizes;
+    use crate::samples;
 
     fn key(seed: u8) -> SigningKey {
         SigningKey::from_bytes(&[seed; 32])
     }
 
     fn descriptor() -> Descriptor {
-        Descriptor {
-            version: 2,
-            repository: RepositoryId([1; 16]),
-            created: Time(5),
-            parameters: Parameters::default(),
-            owner_key: key(3).verifying_key().to_bytes(),
-            kem_public: vec![4; KEM_PUBLIC_BYTES],
-            ingest: IngestBy::Service,
-            reader: Some(ObjectHash([6; 32])),
-            shared_domain: DomainId([7; 16]),
-        }
+        Descriptor { version: 2, owner_key: samples::public(&key(3)), ..samples::descriptor() }
     }
 
     #[test]
@@ -342,7 +333,7 @@ mod tests {
         let mut body = descriptor().body();
         let at = body.windows(3).position(|w| w == [0x03, 0x84, 0x01]).unwrap() + 2;
         body[at] = 2;
-        let bytes = record::sign(Kind::Descriptor, RepositoryId([1; 16]), &body, &key(3));
+        let bytes = record::sign(Kind::Descriptor, samples::REPOSITORY, &body, &key(3));
         assert_eq!(Descriptor::decode(2, &bytes), Err(DescriptorError::Chunker(2)));
     }
 

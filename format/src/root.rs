@@ -197,29 +197,21 @@ mod tests {
     use crate::id::PackId;
     use crate::layout::Place;
     use crate::limits::NUMBER;
+    use crate::samples;
     use crate::state::RUNS_MOST;
     use proptest::prelude::*;
 
     fn root() -> Root {
         let hold = Some(Hold { share: 50, least: 1 << 26 });
+        let lingering = Lingering { until: Time(1), floor: Floor { last: 3, age: Duration::from_secs(60) }, hold };
         let run = |kind, byte| RunRef { kind, hash: ObjectHash([byte; 32]), length: 1 << 40, records: 300 };
-        Root {
-            number: 7,
-            random: [9; 16],
-            base: Some((6, ObjectHash([6; 32]))),
-            time: Time(1_790_000_000_000_000_000),
-            rebuilt: false,
-            runs: vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::OverlayRuns, 3)],
-            change_head: Some((12, ObjectHash([12; 32]))),
-            policy: Some((3, ObjectHash([3; 32]))),
-            expiry_head: Some((5, ObjectHash([5; 32]))),
-            lingering: Some(Lingering { until: Time(1), floor: Floor { last: 3, age: Duration::from_secs(60) }, hold }),
-        }
+        let runs = vec![run(RunKind::Packs, 1), run(RunKind::Packs, 2), run(RunKind::OverlayRuns, 3)];
+        Root { runs, lingering: Some(lingering), ..samples::root() }
     }
 
     fn deletion() -> Deletion {
         let names = vec![Prunable::Pack(Place::Packs, PackId([0xab; 32])), Prunable::Run(ObjectHash([0xef; 32]))];
-        Deletion { root_number: 3, random: [5; 16], time: Time(-1), names, baseline: Some((4, ObjectHash([4; 32]))) }
+        Deletion { names, ..samples::deletion() }
     }
 
     #[test]

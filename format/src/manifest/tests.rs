@@ -1,38 +1,20 @@
 use super::*;
 use crate::keys::secret::Secret;
-
-const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
-const CLIENT: ClientId = ClientId([1; 16]);
+use crate::samples::{self, CLIENT, REPOSITORY};
 
 fn key() -> SigningKey {
     SigningKey::from_bytes(&[3; 32])
 }
 
 fn claim() -> SnapshotClaim {
-    SnapshotClaim {
-        root: ChunkId([5; 24]),
-        partial: false,
-        client_time: Time(77),
-        source: SourceId([6; 16]),
-        tags: vec![TagId([1; 16]), TagId([2; 16])],
-        session_record: b"session".to_vec(),
-        counter: 12,
-        info: b"sealed".to_vec(),
-        extent: Some(Extent { entries: 40, bytes: 5_000, stored: 3_072 }),
-    }
+    let extent = Some(Extent { entries: 40, bytes: 5_000, stored: 3_072 });
+    let tags = vec![TagId([1; 16]), TagId([2; 16])];
+    SnapshotClaim { tags, extent, ..samples::manifest().snapshot.unwrap() }
 }
 
 fn manifest(number: u64, previous: ObjectHash) -> Manifest {
-    Manifest {
-        client: CLIENT,
-        number,
-        previous,
-        domain: DomainId([2; 16]),
-        root_seen: Some((4, ObjectHash([4; 32]))),
-        packs: vec![(PackId([8; 32]), 1000), (PackId([7; 32]), 2000)],
-        snapshot: Some(claim()),
-        proven: None,
-    }
+    let packs = vec![(PackId([8; 32]), 1000), (PackId([7; 32]), 2000)];
+    Manifest { number, previous, packs, snapshot: Some(claim()), ..samples::manifest() }
 }
 
 fn owner(signing: u8) -> OwnerSecret {
