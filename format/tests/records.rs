@@ -6,12 +6,17 @@ use copal_format::change::Change;
 use copal_format::client::{ClientRecord, read_chain};
 use copal_format::expiry::Expiry;
 use copal_format::id::RepositoryId;
+use copal_format::index::Segment;
+use copal_format::keys::owner::{KemPublic, TextPurpose};
+use copal_format::keys::session::SessionRecord;
 use copal_format::manifest::Manifest;
 use copal_format::policy::SignedPolicy;
 use copal_format::receipt::Receipt;
 use copal_format::repository::Descriptor;
 use copal_format::root::{Deletion, Root};
 use copal_format::snapshot::SnapshotInfo;
+use copal_format::state::RunReader;
+use copal_format::wire::cbor::Reader;
 use copal_format::wire::record::{self, Kind};
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
@@ -236,6 +241,12 @@ proptest! {
         }
         let _ = SnapshotInfo::decode(&bytes);
         let _ = SignedPolicy::decode(&bytes);
+        let _ = Reader::new(&bytes);
+        let _ = RunReader::parse(&bytes);
+        let _ = SessionRecord::parse(&bytes);
+        let _ = KemPublic::from_slice(&bytes);
+        let _ = owner_secret().open_text(TextPurpose::TagName, &[8; 16], &bytes);
+        let _ = Segment::parse(bytes);
     }
 
     #[test]

@@ -174,11 +174,6 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_a_segment_or_an_error(bytes: Vec<u8>) {
-        let _ = Segment::parse(bytes);
-    }
-
-    #[test]
     fn an_index_of_segments_and_marks_answers_as_maps_would(
         packs in packs(), split in any::<prop::sample::Index>(), marked in prop::collection::vec((0u8..26, 0u8..8, any::<bool>()), 0..20),
     ) {

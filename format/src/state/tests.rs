@@ -159,11 +159,6 @@ proptest! {
             let _ = fold(&[run]);
         }
     }
-
-    #[test]
-    fn any_bytes_give_a_run_or_an_error(bytes: Vec<u8>) {
-        let _ = RunReader::parse(&bytes);
-    }
 }
 
 #[test]

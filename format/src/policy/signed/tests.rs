@@ -31,11 +31,6 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_a_policy_or_an_error(bytes: Vec<u8>) {
-        let _ = SignedPolicy::decode(&bytes);
-    }
-
-    #[test]
     fn mutated_bytes_give_a_policy_or_an_error(policy in policies(), at: prop::sample::Index, value: u8) {
         let mut bytes = policy.encode();
         let at = at.index(bytes.len());

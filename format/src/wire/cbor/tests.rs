@@ -1,5 +1,4 @@
 use super::*;
-use proptest::prelude::*;
 
 #[test]
 fn a_record_reads_back_field_by_field() {
@@ -96,12 +95,5 @@ fn a_number_beyond_the_range_is_refused_where_it_is_no_size() {
         let bytes = writer.finish();
         assert_eq!(Reader::new(&bytes).unwrap().uint().is_ok(), is_number, "{value}");
         assert_eq!(Reader::new(&bytes).unwrap().wide(), Ok(value));
-    }
-}
-
-proptest! {
-    #[test]
-    fn any_bytes_give_a_value_or_an_error(bytes: Vec<u8>) {
-        let _ = Reader::new(&bytes);
     }
 }
