@@ -127,7 +127,7 @@ const ROW: usize = 160;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_format::client::{ClientPublic, Role, SignedBy};
+    use copal_format::client::{ClientPublic, Role};
 
     const KEY: SignatureKey = [4; 32];
 
@@ -138,19 +138,8 @@ mod tests {
     }
 
     fn signer(manifest: SignatureKey, domain: DomainId) -> ClientRecord {
-        ClientRecord {
-            client: ClientId([1; 16]),
-            version: 1,
-            sealed_name: Vec::new(),
-            role: Role::Full,
-            domain,
-            keys: Some(ClientPublic { manifest, request: [5; 32] }),
-            created: Time(0),
-            revoked: None,
-            last_change: None,
-            enrollment: None,
-            signed_by: SignedBy::Owner,
-        }
+        let keys = Some(ClientPublic { manifest, request: [5; 32] });
+        ClientRecord { keys, ..ClientRecord::new(ClientId([1; 16]), Role::Full, domain, Time(0)) }
     }
 
     fn map(rows: &[Row]) -> BTreeMap<SnapshotKey, (SignatureKey, Description)> {
