@@ -1,5 +1,4 @@
-//! What every test of a file starts from: a browser, and a machine with a new repository that is served to it. What is
-//! set up first ends last.
+//! What every test of a file starts from: a browser, and a machine that serves a new repository to it. What is set up first ends last.
 
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest";
