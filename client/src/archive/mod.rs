@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Range;
 
+use copal_format::shown;
 use copal_format::time::Time;
 
 use header::{BLOCK, Header};
@@ -27,6 +28,8 @@ pub struct Archive<R> {
     global: Records,
     /// The first byte behind the end mark that is not zero.
     behind: Option<u64>,
+    /// The name of the last member.
+    last: Vec<u8>,
 }
 
 /// A stretch of content: zeros that the archive leaves out, and the bytes after them.
@@ -97,8 +100,12 @@ pub enum ArchiveError {
         at: u64,
     },
     /// A block that should be a header is not one: its checksum is wrong.
-    #[error("there is no header of a tar archive at byte {at}")]
-    NoHeader { at: u64 },
+    #[error("there is no header of a tar archive at byte {at}{}", behind(.after))]
+    NoHeader {
+        at: u64,
+        /// The name of the member before it; empty at the start.
+        after: Vec<u8>,
+    },
     #[error("the archive is compressed: pipe it through \"{program} -d\" first")]
     Compressed {
         /// The program that uncompresses it.
@@ -111,7 +118,8 @@ pub enum ArchiveError {
 impl<R: Read> Archive<R> {
     /// Reads from the start of an archive.
     pub fn new(input: R) -> Self {
-        Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default(), behind: None }
+        let (content, global) = (VecDeque::new(), Records::default());
+        Self { input, at: 0, content, padding: 0, global, behind: None, last: Vec::new() }
     }
 
     /// The position of the first byte behind the end mark that is not zero; none if there is none, or before
@@ -198,8 +206,9 @@ impl<R: Read> Archive<R> {
             _ => MemberKind::File,
         };
         // Only these have content, whatever the size of the others says.
-        let has_content = kind == MemberKind::File || header.kind() == b'D';
+        let has_content = kind == MemberKind::File || matches!(header.kind(), b'0' | 0 | b'D');
         let stored = if has_content { stored } else { 0 };
+        self.last.clone_from(&name);
         self.padding = padding_of(stored);
         self.content = [Stretch { zeros: 0, bytes: stored }].into();
         let (mut size, mut holes) = (if kind == MemberKind::File { stored } else { 0 }, Vec::new());
@@ -254,7 +263,7 @@ impl<R: Read> Archive<R> {
         {
             return Err(ArchiveError::Compressed { program });
         }
-        Header::new(block).map(Some).ok_or(ArchiveError::NoHeader { at: start })
+        Header::new(block).map(Some).ok_or_else(|| ArchiveError::NoHeader { at: start, after: self.last.clone() })
     }
 
     fn size_of(&self, header: &Header) -> Result<u64, ArchiveError> {
@@ -361,6 +370,10 @@ impl<R: Read> Read for Archive<R> {
         }
         Ok(0)
     }
+}
+
+fn behind(member: &[u8]) -> String {
+    if member.is_empty() { String::new() } else { format!(", behind the member {}", shown::path(member)) }
 }
 
 fn padding_of(size: u64) -> u64 {

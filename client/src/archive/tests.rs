@@ -81,11 +81,22 @@ fn only_files_have_content_and_old_directories_end_in_a_slash() {
     let mut link = member(b"link", b'1', b"");
     link[124..135].copy_from_slice(b"00000000777");
     let link = sealed(*link.first_chunk().unwrap()).to_vec();
-    let archive = ended(&[link, member(b"old/", 0, b""), member(b"file", 0, b"1")]);
+    let archive = ended(&[link, member(b"old/", 0, b"2"), member(b"file", 0, b"1")]);
     let kinds: Vec<_> = read(&archive).unwrap().into_iter().map(|(member, content)| (member.kind, content)).collect();
-    let expected =
-        [(MemberKind::HardLink(vec![]), vec![]), (MemberKind::Directory, vec![]), (MemberKind::File, b"1".to_vec())];
+    let expected = [
+        (MemberKind::HardLink(vec![]), vec![]),
+        (MemberKind::Directory, b"2".to_vec()),
+        (MemberKind::File, b"1".to_vec()),
+    ];
     assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_block_that_is_no_header_is_told_with_the_member_before_it() {
+    let mut link = member(b"a/link", b'1', b"");
+    link.extend([b'x'; BLOCK]);
+    let told = read(&ended(&[link])).unwrap_err().to_string();
+    assert_eq!(told, "there is no header of a tar archive at byte 512, behind the member a/link");
 }
 
 #[test]
@@ -244,5 +255,5 @@ fn a_compressed_archive_names_the_program_that_reads_it() {
         let bytes = [magic, &[7; BLOCK]].concat();
         assert!(matches!(read(&bytes), Err(ArchiveError::Compressed { program: found }) if found == program));
     }
-    assert!(matches!(read(&[7; BLOCK]), Err(ArchiveError::NoHeader { at: 0 })));
+    assert!(matches!(read(&[7; BLOCK]), Err(ArchiveError::NoHeader { at: 0, .. })));
 }
