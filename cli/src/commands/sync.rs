@@ -11,7 +11,7 @@ use copal_client::wait::wait;
 use copal_format::id::RepositoryId;
 use copal_jobs::context::JobContext;
 use copal_jobs::replica::{self, Behind, Fault, SyncError, is_replica};
-use copal_jobs::view::{self, Parts};
+use copal_jobs::view::{self, Parts, View};
 use copal_store::Store;
 
 use super::context::Context;
@@ -88,9 +88,12 @@ impl<'a> Ends<'a> {
         job(self.source.as_ref(), self.repository, self.owner_key)
     }
 
-    fn behind(&self) -> Result<Behind, Failure> {
-        let view = wait(view::read_parts(self.source.as_ref(), &Parts::RECORDS))?;
-        Ok(wait(replica::behind(&self.job(), &view, self.target.store().as_ref()))?)
+    fn view(&self) -> Result<View, Failure> {
+        Ok(wait(view::read_parts(self.source.as_ref(), &Parts::RECORDS))?)
+    }
+
+    fn behind(&self, view: &View) -> Result<Behind, Failure> {
+        Ok(wait(replica::behind(&self.job(), view, self.target.store().as_ref()))?)
     }
 
     fn summary(&self, lacked: &Behind) -> SyncSummary {
@@ -99,7 +102,9 @@ impl<'a> Ends<'a> {
     }
 
     fn tell(&self) -> Result<Exit, Failure> {
-        let lacked = self.behind()?;
+        let view = self.view()?;
+        wait(replica::compare(&self.job(), &view, self.target.store().as_ref()))?;
+        let lacked = self.behind(&view)?;
         self.context.report.answer(&SyncSummary { dry_run: true, ..self.summary(&lacked) })?;
         Ok(Exit::Done)
     }
@@ -108,7 +113,7 @@ impl<'a> Ends<'a> {
         let started = Instant::now();
         let report = self.context.report;
         remember_replica(&self.context.places()?.state_of(self.repository), self.target.location());
-        let lacked = self.behind()?;
+        let lacked = self.behind(&self.view()?)?;
         let progress = Arc::new(Progress::default());
         progress.expect(0, lacked.bytes);
         let goes_on = |bytes| {

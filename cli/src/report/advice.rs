@@ -48,7 +48,7 @@ impl Failure {
                 "look at -r and --to, and whether the right disks are mounted"
             }
             Self::Sync(SyncError::Diverged { .. }) => {
-                "keep both as they are. If the replica was only written to by mistake, make a new one in an empty place with \"init --copy-keys-from\"; if it has snapshots of its own, keep it as a repository (\"copal sync --end\")"
+                "keep both as they are. If the source was put back, only the replica has what was saved since: look with \"copal -r REPLICA snapshots\", and keep it as a repository (\"copal -r REPLICA sync --end\"). If it was written to by mistake, make a new one in an empty place with \"init --copy-keys-from\""
             }
             Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => {
                 "look at the source: \"copal check\" lists its damage; what was copied stays"

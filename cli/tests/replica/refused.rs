@@ -188,8 +188,17 @@ fn a_source_that_was_put_back_to_an_older_state_changes_nothing() {
     crate::kit::copy(&machine.path("replica"), &older.path("newer"));
     let ran = older.command(&["sync", "--json", "--to", "newer"]).ran().exits(1);
     assert_eq!(ran.kind(), "diverged", "{ran}");
-    let after = older.objects_of("newer").into_iter().filter(|(name, _)| name != MARK);
-    assert!(after.eq(before));
+    let after = || older.objects_of("newer").into_iter().filter(|(name, _)| name != MARK);
+    assert!(after().eq(before.clone()));
+    // It has gone on from there, to a root of the replica's number: a dry run says so, too.
+    older.write("file", "3");
+    older.backup(&[]);
+    for more in [&["--dry-run"][..], &[]] {
+        let ran = older.command(&["sync", "--json", "--to", "newer"]).args(more).ran().exits(1);
+        assert!(ran.kind() == "diverged" && ran.err.contains("the source was put back"), "{ran}");
+        assert!(ran.err.contains("only the replica has"), "{ran}");
+    }
+    assert!(after().eq(before));
 }
 
 #[test]

@@ -9,8 +9,14 @@ use copal_store::Store;
 use super::SyncError;
 use super::carrier;
 use super::records::Numbers;
+use crate::context::JobContext;
 use crate::objects;
 use crate::view::{self, View};
+
+/// Fails with [`SyncError::Diverged`] where a sync of this state of the source would.
+pub async fn compare(source: &JobContext<'_>, view: &View, replica: &dyn Store) -> Result<(), SyncError> {
+    refuse((source.store, replica), view, &Numbers::list(replica).await?).await
+}
 
 /// Fails if the replica is ahead of the source's state, or has other bytes under a name of the source. Compares the newest
 /// root, and the last record of each chain: every record names the hash of the one before.
@@ -71,5 +77,7 @@ async fn is_same(source: &dyn Store, target: &dyn Store, name: &str) -> Result<S
 
 const AHEAD: &str =
     "the replica has a newer root than the source: it was written to, or the source was put back to an older state";
-const WRITTEN: &str = "the replica was written to";
-const BOTH: &str = "somebody has written to both the source and the replica";
+const WRITTEN: &str =
+    "the replica was written to, or the source was put back to an older state and has gone on from there";
+const BOTH: &str =
+    "somebody has written to both the source and the replica, or the source was put back to an older state";

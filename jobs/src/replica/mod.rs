@@ -24,6 +24,7 @@ use crate::witness::Witnessed;
 pub use behind::{Behind, News, behind, news};
 use carrier::Carrier;
 pub use carrier::{Fault, GoesOn, Sum};
+pub use diverged::compare;
 use mark::mark;
 pub use mark::{end, is_replica};
 use records::Numbers;
