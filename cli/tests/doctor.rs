@@ -82,3 +82,27 @@ fn damage_and_an_older_state_are_damage() {
     fs::rename(before.path("repository"), older.path("repository")).unwrap();
     warns(&doctor(&older).exits(4), "state", "copal rebuild-index");
 }
+
+#[test]
+fn pipes_in_place_of_what_a_machine_keeps_for_itself_hang_nothing() {
+    let machine = machine();
+    machine.ok(&["snapshots"]);
+    let mut kept = Vec::new();
+    for folder in ["home/.local/state/copal", "home/.cache/copal"] {
+        let repositories = fs::read_dir(machine.path(folder)).unwrap().map(|entry| entry.unwrap().path());
+        let files = repositories.filter(|path| path.is_dir()).flat_map(|path| fs::read_dir(path).unwrap());
+        kept.extend(files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
+    }
+    let names: Vec<String> = kept.iter().map(|path| path.file_name().unwrap().display().to_string()).collect();
+    assert!(["client", "met", "snapshots.json"].iter().all(|name| names.iter().any(|kept| kept == name)), "{names:?}");
+    for path in &kept {
+        fs::remove_file(path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    for command in [&["snapshots"][..], &["check"]] {
+        machine.ok(command);
+    }
+    warns(&doctor(&machine).exits(1), "backup", "no snapshot");
+    let ran = machine.run(&["backup", &machine.path("source").display().to_string()]).exits(1);
+    assert!(ran.err.contains("client") && ran.err.contains("not a regular file"), "{ran}");
+}

@@ -11,7 +11,7 @@ use copal_format::keys::secret::Secret;
 use copal_format::wire::cursor::Cursor;
 use zeroize::Zeroizing;
 
-use crate::places::{PlaceError, create_private_dir, write_private};
+use crate::places::{PlaceError, create_private_dir, read_private, write_private};
 
 /// The credentials of a write-only client. The format of their file is this machine's own.
 pub struct Credentials {
@@ -136,7 +136,7 @@ pub fn drop_full_client(state_dir: &Path) -> Result<(), PlaceError> {
 }
 
 fn read<T>(path: PathBuf, decode: impl Fn(&[u8]) -> Option<T>) -> Result<Option<T>, KeptError> {
-    match fs::read(&path) {
+    match read_private(&path) {
         Ok(bytes) => decode(&Zeroizing::new(bytes)).map(Some).ok_or(KeptError::Damaged(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(KeptError::File { path, source }),

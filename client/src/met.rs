@@ -9,7 +9,7 @@ use copal_format::id::{ObjectHash, RepositoryId, SnapshotId};
 use copal_format::time::Time;
 
 use crate::location::Location;
-use crate::places::{create_private_dir, note_proof, write_private};
+use crate::places::{create_private_dir, note_proof, read_private, write_private};
 use crate::system::{bytes_of, os_string};
 
 /// The repositories that this machine has seen at a location.
@@ -90,7 +90,7 @@ impl Copied {
 fn noted(state_of_repository: &Path, kind: &str) -> impl Iterator<Item = Vec<u8>> {
     let entries = fs::read_dir(state_of_repository).into_iter().flatten().flatten();
     let noted = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(kind));
-    let mut contents: Vec<Vec<u8>> = noted.filter_map(|entry| fs::read(entry.path()).ok()).collect();
+    let mut contents: Vec<Vec<u8>> = noted.filter_map(|entry| read_private(&entry.path()).ok()).collect();
     contents.sort();
     contents.into_iter()
 }

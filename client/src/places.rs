@@ -119,7 +119,8 @@ pub fn create_private_dir(path: &Path) -> Result<(), PlaceError> {
 /// Creates an empty file that records a finding. Ignores failures: then the next run finds it out again.
 pub fn note_proof(path: &Path) {
     let noted = path.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
-    let _ = noted && fs::write(path, b"").is_ok();
+    // Only a new file: to open what is there may wait for ever.
+    let _ = noted && system::private_file().create_new(true).open(path).is_ok();
 }
 
 /// Writes a file with mode 0600, replacing an existing one. After a crash it holds the old or the new bytes; once this
@@ -134,6 +135,22 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
         sync_directory_of(path)
     });
     named.map_err(|cause| PlaceError::Refused { path: path.to_owned(), cause })
+}
+
+/// Reads a file that [`write_private`] has written. Fails on anything but a regular file, because to open a FIFO may wait
+/// for ever, and on one of more than 64 MiB.
+pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
+    let unusable = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    match fs::metadata(path)? {
+        found if !found.is_file() => unusable("it is not a regular file"),
+        found if found.len() > MOST_KEPT => unusable("it has more than 64 MiB"),
+        _ => fs::read(path),
+    }
+}
+
+/// [`read_private`] of a text; none if there is none that can be read.
+pub fn private_text(path: &Path) -> Option<String> {
+    String::from_utf8(read_private(path).ok()?).ok()
 }
 
 /// Writes a new file with mode 0600; fails if one exists. Uses no hard links: a key file may go to a memory stick.
@@ -184,6 +201,8 @@ fn bytes_below(directory: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
+/// The most bytes of a file that this machine keeps for itself. A thousand snapshots take a megabyte.
+const MOST_KEPT: u64 = 64 << 20;
 const CACHEDIR_TAG: &[u8] =
     b"Signature: 8a477f597d28d172789f06886806bc55\n# The cache of copal; deleting it is harmless.\n";
 
@@ -195,6 +214,22 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn only_a_regular_file_of_a_bounded_size_is_read_and_a_pipe_is_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        fs::File::create(at("large")).unwrap().set_len(MOST_KEPT + 1).unwrap();
+        let status = std::process::Command::new("mkfifo").arg(at("pipe")).status();
+        assert!(status.unwrap().success());
+        assert_eq!((private_text(&at("file")), private_text(&at("link"))), (Some("text".into()), Some("text".into())));
+        for unusable in ["pipe", "large", "."] {
+            assert_eq!(read_private(&at(unusable)).unwrap_err().kind(), io::ErrorKind::InvalidData, "{unusable}");
+        }
+        assert_eq!(read_private(&at("missing")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

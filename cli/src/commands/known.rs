@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use copal_client::history::{History, Snapshot};
-use copal_client::places::{Places, write_private};
+use copal_client::places::{Places, read_private, write_private};
 use copal_client::repository::{LocalClient, Repository};
 use copal_format::shown;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub(super) fn of_cache(directory: &Path) -> Vec<Known> {
 }
 
 fn read(path: &Path) -> Vec<Known> {
-    std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    read_private(path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 const FILE: &str = "snapshots.json";

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::places::{create_private_dir, write_private};
+use crate::places::{create_private_dir, read_private, write_private};
 
 /// The last backup of a source that was given a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct Walked {
 impl Walked {
     /// Reads the note; none if there is none that can be read.
     pub(crate) fn read(file: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(file).ok()?).ok()
+        serde_json::from_slice(&read_private(file).ok()?).ok()
     }
 
     /// Writes the note. A failure is ignored: the next backup then walks everything.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use copal_format::id::{ClientId, ObjectHash};
@@ -16,7 +15,7 @@ use copal_jobs::objects;
 use copal_jobs::view::{self, Parts};
 use copal_store::{Store, StoreError};
 
-use crate::places::{create_private_dir, write_private};
+use crate::places::{create_private_dir, private_text, write_private};
 use crate::wait::wait;
 
 type Link = (u64, ObjectHash);
@@ -52,7 +51,7 @@ impl Met {
 
     /// Reads what this machine remembers; empty if it never met the repository.
     pub fn of_machine(state_dir: &Path) -> Self {
-        let text = fs::read_to_string(file(state_dir)).unwrap_or_default();
+        let text = private_text(&file(state_dir)).unwrap_or_default();
         let mut met = Self::default();
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -190,6 +189,8 @@ fn file(state_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use copal_format::time::Time;
     use copal_store::Key;
     use copal_store::memory::MemoryStore;

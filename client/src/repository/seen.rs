@@ -1,12 +1,11 @@
 //! Seen: the newest version of the descriptor that this machine has met. A store that shows an older version has lost
 //! the newer one, was restored from a copy, or lies.
 
-use std::fs;
 use std::path::Path;
 
 use copal_format::repository::{Descriptor, DescriptorError};
 
-use crate::places::{create_private_dir, write_private};
+use crate::places::{create_private_dir, private_text, write_private};
 
 /// Refuses a descriptor that is older than the newest one seen; remembers a newer one.
 pub(super) fn compare(state_dir: &Path, descriptor: &Descriptor) -> Result<(), DescriptorError> {
@@ -25,14 +24,16 @@ pub(super) fn compare(state_dir: &Path, descriptor: &Descriptor) -> Result<(), D
 
 /// The newest version that was seen; 0 if none is remembered.
 pub(super) fn newest(state_dir: &Path) -> u64 {
-    let text = fs::read_to_string(state_dir.join(FILE));
-    text.ok().and_then(|text| text.trim_end().parse().ok()).unwrap_or(0)
+    let text = private_text(&state_dir.join(FILE));
+    text.and_then(|text| text.trim_end().parse().ok()).unwrap_or(0)
 }
 
 const FILE: &str = "descriptor";
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use copal_format::id::{DomainId, RepositoryId};
     use copal_format::repository::{IngestBy, Parameters};
     use copal_format::time::Time;

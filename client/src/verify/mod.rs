@@ -21,7 +21,7 @@ use copal_jobs::view::{self, View};
 use copal_jobs::witness::Witnessed;
 
 use crate::history::History;
-use crate::places::{create_private_dir, write_private};
+use crate::places::{create_private_dir, private_text, write_private};
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::wait::wait;
@@ -254,7 +254,7 @@ fn due_packs<'a>(
 
 /// The last pack that a partial check of this machine has read; `None` if unknown.
 fn last_turn(state_dir: &Path) -> Option<PackId> {
-    let text = std::fs::read_to_string(state_dir.join(TURN)).ok()?;
+    let text = private_text(&state_dir.join(TURN))?;
     PackId::from_hex(text.trim_end()).ok()
 }
 

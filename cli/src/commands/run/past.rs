@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use copal_client::places::write_private;
+use copal_client::places::{private_text, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::args::profile::Event;
@@ -33,7 +33,7 @@ pub(super) struct Past {
 impl Past {
     /// Reads the file. If it cannot be read, the memory is empty: at worst a notification comes twice.
     pub(super) fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text = private_text(path).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 

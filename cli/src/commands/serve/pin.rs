@@ -1,16 +1,15 @@
 //! Pin: the owner whose repository this machine serves, remembered from the first time.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use copal_client::places::{PlaceError, create_private_dir, write_private};
+use copal_client::places::{PlaceError, create_private_dir, read_private, write_private};
 use copal_format::id::OwnerFingerprint;
 
 /// The owner that was seen first. If there is none, remembers `seen`.
 pub(super) fn remembered(path: &Path, seen: OwnerFingerprint) -> io::Result<OwnerFingerprint> {
-    match fs::read_to_string(path) {
-        Ok(text) => OwnerFingerprint::from_hex(text.trim_end()).map_err(io::Error::other),
+    match read_private(path) {
+        Ok(text) => OwnerFingerprint::from_hex(String::from_utf8_lossy(&text).trim_end()).map_err(io::Error::other),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let cause = |error| match error {
                 PlaceError::Refused { cause, .. } => cause,
@@ -28,6 +27,8 @@ pub(super) fn remembered(path: &Path, seen: OwnerFingerprint) -> io::Result<Owne
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
