@@ -20,7 +20,7 @@ use copal_jobs::context::Entropy;
 use serde::{Deserialize, Serialize};
 
 use crate::entropy::SystemEntropy;
-use crate::places::Places;
+use crate::places::{Places, read_private};
 use crate::system::{bytes_of, mount_table, path_of, private_file};
 
 /// Why there is no list.
@@ -149,10 +149,12 @@ pub(super) fn put(handover: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Reads and removes a file of the handover; none if there is none.
+/// Reads and removes a file of the handover; none if there is none. What is not there yet is not removed: it may come
+/// meanwhile.
 pub(super) fn taken(file: &Path) -> Option<Vec<u8>> {
+    let is_file = fs::symlink_metadata(file).ok()?.is_file();
     // To open anything else may wait for ever.
-    let bytes = fs::symlink_metadata(file).is_ok_and(|found| found.is_file()).then(|| fs::read(file).ok()).flatten();
+    let bytes = is_file.then(|| read_private(file).ok()).flatten();
     let _ = fs::remove_file(file);
     bytes
 }
@@ -180,3 +182,24 @@ pub(super) const LOCK: &str = "lock";
 /// A watcher that has just begun answers once it has looked through all directories.
 const PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_comes_while_somebody_looks_for_it_is_not_lost() {
+        let handover = tempfile::tempdir().unwrap();
+        let list = handover.path().join("list");
+        for round in 0..200 {
+            std::thread::scope(|scope| {
+                let looking = scope.spawn(|| {
+                    let until = Instant::now() + PATIENCE;
+                    std::iter::repeat_with(|| taken(&list)).find(|found| found.is_some() || Instant::now() > until)
+                });
+                put(handover.path(), "list", b"answer").unwrap();
+                assert_eq!(looking.join().unwrap().flatten().as_deref(), Some(&b"answer"[..]), "{round}");
+            });
+        }
+    }
+}
