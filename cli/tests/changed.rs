@@ -5,15 +5,13 @@ mod audit;
 mod write_only;
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
-use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::kit::{Machine, first_json, text};
+use crate::kit::{Machine, Run, first_json, text};
 
 /// Saves the source with a list of these paths of it.
 fn saved(machine: &Machine, listed: &[PathBuf], options: &[&str]) -> Value {
@@ -243,9 +241,7 @@ fn a_list_comes_on_standard_input_once_or_not_at_all() {
     assert_eq!(machine.run(&["backup", "source", "--changed-from", "nowhere"]).code, 1);
     machine.write("d1/e1/f1", "new");
     let mut backup = machine.with_key(&["backup", "source", "--changed-from", "-", "--json"]);
-    let mut child = backup.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    writeln!(child.stdin.take().unwrap(), "{}", machine.source("d1/e1/f1").display()).unwrap();
-    let made = first_json(&String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap());
+    let made = first_json(&backup.fed(format!("{}\n", machine.source("d1/e1/f1").display())).text());
     assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
 }
 

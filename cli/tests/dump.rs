@@ -1,11 +1,10 @@
 //! `dump`: bytes and archives on standard output.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::kit::{Machine, assert_same, name, noise, set_xattr};
+use crate::kit::{Machine, Run, assert_same, name, noise, set_xattr};
 
 #[test]
 fn a_files_bytes_come_out_with_zeros_for_its_holes() {
@@ -47,9 +46,7 @@ fn an_archive_unpacks_to_the_same_tree() {
     fs::create_dir(machine.path("out")).unwrap();
     let mut tar = Command::new("tar");
     tar.args(["--extract", "--preserve-permissions", "--xattrs", "--xattrs-include=*", "--same-owner"]);
-    let mut tar = tar.current_dir(machine.path("out")).stdin(Stdio::piped()).spawn().unwrap();
-    tar.stdin.take().unwrap().write_all(&archive).unwrap();
-    assert!(tar.wait().unwrap().success());
+    tar.current_dir(machine.path("out")).fed(archive).ok();
     assert_same(&machine.path("source"), &machine.path("out"));
 }
 

@@ -1,43 +1,18 @@
 //! Ending: a command that is asked to end does so soon, says what is kept of it, and the next run goes on from there.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::kit::{Machine, Ran, noise, number};
-use rustix::process::{Pid, Signal, kill_process};
-
-pub(crate) fn start(mut command: Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Asks a command to end, which must do so within ten seconds.
-pub(crate) fn end(child: Child, signal: Signal) -> Ran {
-    let asked = Instant::now();
-    kill_process(Pid::from_child(&child), signal).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
-}
-
-#[track_caller]
-pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
+use crate::kit::{Machine, Running, noise, number, until};
 
 #[test]
 fn a_backup_over_a_slow_line_ends_within_ten_seconds_and_keeps_what_was_stored() {
     let machine = Machine::new();
     machine.write("file", noise(1, 120_000_000));
-    let child = start(machine.with_key(&["backup", "source", "--limit-upload", "12M"]));
-    until("a pack is stored", || !machine.packs(0).is_empty());
-    let ran = end(child, Signal::TERM).exits(130);
+    let child = Running::start(&mut machine.with_key(&["backup", "source", "--limit-upload", "12M"]));
+    until("a pack is stored", || (!machine.packs(0).is_empty()).then_some(()));
+    let ran = child.ends_at("TERM").exits(130);
     assert!(ran.err.contains("MiB of this run are kept"), "{ran}");
     let stored: u64 = machine.packs(0).iter().map(|pack| fs::metadata(machine.object(pack)).unwrap().len()).sum();
     assert!(stored > 10_000_000, "{stored}");
@@ -50,10 +25,10 @@ fn a_backup_over_a_slow_line_ends_within_ten_seconds_and_keeps_what_was_stored()
 fn a_backup_that_only_waits_for_its_upload_ends_within_ten_seconds() {
     let machine = Machine::new();
     machine.write("file", noise(1, 4_000_000));
-    let child = start(machine.with_key(&["backup", "source", "--limit-upload", "50k", "--json"]));
+    let child = Running::start(&mut machine.with_key(&["backup", "source", "--limit-upload", "50k", "--json"]));
     // All is read long before; nothing is stored for more than a minute.
     thread::sleep(Duration::from_secs(3));
-    let ran = end(child, Signal::INT).exits(130);
+    let ran = child.ends_at("INT").exits(130);
     assert!(ran.err.contains("nothing new is kept") && ran.kind() == "interrupted", "{ran}");
     assert_eq!(machine.names("manifests/").len(), 0);
 }
@@ -63,10 +38,10 @@ fn a_backup_that_waits_for_the_service_ends_and_says_that_all_is_uploaded() {
     let machine = Machine::bare();
     machine.command(&["--key-file", "key", "init", "--ingest", "service"]).env("COPAL_PASSWORD", "x").output().unwrap();
     machine.write("file", "1");
-    let child = start(machine.with_key(&["backup", "source"]));
-    until("a manifest is there", || !machine.names("manifests/").is_empty());
+    let child = Running::start(&mut machine.with_key(&["backup", "source"]));
+    until("a manifest is there", || machine.names("manifests/").pop());
     thread::sleep(Duration::from_millis(500));
-    let ran = end(child, Signal::INT).exits(130);
+    let ran = child.ends_at("INT").exits(130);
     assert!(ran.err.contains("all of it is uploaded"), "{ran}");
     machine.ok(&["ingest"]);
     assert_eq!(machine.snapshots().len(), 1);

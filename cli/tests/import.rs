@@ -1,26 +1,18 @@
 //! `import tar`: what other programs have written.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::kit::{Machine, Ran, assert_same, name, noise, number, set_xattr, text};
+use crate::kit::{Machine, Ran, Run, assert_same, name, noise, number, set_xattr, text};
 
 /// Imports an archive from standard input.
 fn imports(machine: &Machine, archive: &[u8], options: &[&str]) -> Ran {
-    let mut command = machine.with_key(&[&["import", "tar", "--json"], options].concat());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A command that refuses the archive may end before it is written.
-    let _ = child.stdin.take().unwrap().write_all(archive);
-    let output = child.wait_with_output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!err.contains("panicked"), "{err}");
-    Ran { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
+    machine.with_key(&[&["import", "tar", "--json"], options].concat()).fed(archive)
 }
 
 fn tar(directory: &Path, options: &[&str]) -> Vec<u8> {

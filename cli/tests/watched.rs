@@ -1,54 +1,35 @@
 //! Watched: a backup looks at what a watcher has noted, and makes the snapshot that a whole walk makes.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::changed::{Numbers, change, differs, folders};
-use crate::kit::{Machine, text};
+use crate::kit::{Machine, Running, text};
 
-/// A watcher of the source, ended with the test.
-struct Watcher(Child);
-
-impl Watcher {
-    /// Starts one that has looked through all directories.
-    fn of(machine: &Machine) -> Self {
-        let mut child = machine.command(&["watch", "source"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("watching "), "{line}");
-        Self(child)
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a watcher, which has looked through all directories.
+fn watching(machine: &Machine, options: &[&str]) -> Running {
+    let (watcher, line) = Running::announced(&mut machine.command(&[&["watch"], options].concat()));
+    assert!(line.starts_with("watching "), "{line}");
+    watcher
 }
 
 /// Changes more than the system keeps for the watcher, and at last `d5/lost/deep/file`.
-fn lose_events(machine: &Machine, watcher: &Watcher) {
+fn lose_events(machine: &Machine, watcher: &Running) {
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
-    watcher.signal(Signal::STOP);
+    watcher.signal("STOP");
     for number in 0..most.trim().parse::<u32>().unwrap() {
         let file = machine.source(format!("d0/{}", number % 2));
         fs::write(&file, "x").unwrap();
         fs::remove_file(&file).unwrap();
     }
     machine.write("d5/lost/deep/file", "lost");
-    watcher.signal(Signal::CONT);
+    watcher.signal("CONT");
 }
 
 /// Unmounts what a failed test has left.
@@ -66,9 +47,9 @@ fn saved(machine: &Machine, options: &[&str]) -> Value {
 }
 
 /// A machine with directories of files, a watcher of them, and a backup that it knows of.
-fn begun() -> (Machine, Watcher) {
+fn begun() -> (Machine, Running) {
     let machine = folders();
-    let watcher = Watcher::of(&machine);
+    let watcher = watching(&machine, &["source"]);
     let first = saved(&machine, &[]);
     assert_eq!(first["narrowed"], false);
     assert!(text(&first["gap"]).contains("has not seen all"), "{first}");
@@ -111,9 +92,7 @@ fn a_directory_above_that_is_replaced_changes_all_of_it() {
     let machine = Machine::new();
     fs::create_dir_all(machine.path("above/source")).unwrap();
     fs::write(machine.path("above/source/old"), "old").unwrap();
-    let mut child = machine.command(&["watch", "above/source"]).stdout(Stdio::piped()).spawn().unwrap();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let _watcher = Watcher(child);
+    let _watcher = watching(&machine, &["above/source"]);
     let backup = || machine.json(&["backup", "above/source", "--watched"]);
     backup();
     assert_eq!(backup()["narrowed"], true);
@@ -153,7 +132,7 @@ fn without_a_watcher_and_after_a_new_one_everything_is_looked_at() {
     let made = saved(&machine, &[]);
     assert!(text(&made["gap"]).contains("no \"copal watch\" of these paths runs"), "{made}");
     assert_eq!(made["files_changed"], 1);
-    let _watcher = Watcher::of(&machine);
+    let _watcher = watching(&machine, &["source"]);
     machine.write("d1/e1/f1", "again");
     let made = saved(&machine, &[]);
     assert!(text(&made["gap"]).contains("has not seen all"), "{made}");
@@ -167,12 +146,12 @@ fn without_a_watcher_and_after_a_new_one_everything_is_looked_at() {
 #[test]
 fn a_watcher_that_does_not_answer_keeps_no_backup_from_being_made() {
     let (machine, watcher) = begun();
-    watcher.signal(Signal::STOP);
+    watcher.signal("STOP");
     machine.write("d1/e1/f1", "unseen");
     let made = saved(&machine, &[]);
     assert!(text(&made["gap"]).contains("does not answer"), "{made}");
     assert_eq!(made["files_changed"], 1);
-    watcher.signal(Signal::CONT);
+    watcher.signal("CONT");
     // Its last list follows an older snapshot than the last one.
     let made = saved(&machine, &[]);
     assert_eq!((&made["narrowed"], &made["files_changed"]), (&false.into(), &0.into()), "{made}");
@@ -217,13 +196,9 @@ fn a_file_that_is_written_by_a_name_that_it_lost_is_looked_at_by_the_one_that_it
 fn a_watcher_whose_own_directory_is_below_what_it_watches_goes_on_answering() {
     let machine = folders();
     let state = machine.source("state");
-    let with_state = |words: &[&str]| [words, &["--state-dir", &state.display().to_string()]].concat().join("\n");
-    let arguments = with_state(&["watch", "source"]);
-    let mut child = machine.command(&arguments.lines().collect::<Vec<_>>()).stdout(Stdio::piped()).spawn().unwrap();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let watcher = Watcher(child);
-    let arguments = with_state(&["backup", "source", "--watched", "--exclude", "state"]);
-    let backup = || machine.json(&arguments.lines().collect::<Vec<_>>());
+    let place = state.display().to_string();
+    let watcher = watching(&machine, &["source", "--state-dir", &place]);
+    let backup = || saved(&machine, &["--exclude", "state", "--state-dir", &place]);
     let narrowed = || {
         let made = backup();
         assert_eq!(made["narrowed"], true, "{made}");

@@ -5,9 +5,8 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use crate::ending::{end, start, until};
 use crate::kill::{after_deaths, every, with_key};
-use crate::kit::{Harm, image};
+use crate::kit::{Harm, Running, image, until};
 
 #[test]
 fn a_second_run_copies_only_what_is_missing_and_reads_no_content_twice() {
@@ -151,9 +150,9 @@ fn a_copy_that_is_stopped_ends_soon_and_the_next_one_goes_on_from_there() {
         let packs = packs.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
         packs.map(|pack| pack.metadata().map_or(0, |found| found.len())).sum::<u64>()
     };
-    let child = start(world.copying(&["--limit-upload", "24M"]));
-    until("a pack is stored", || stored() > 10_000_000);
-    let ran = end(child, rustix::process::Signal::TERM).exits(130);
+    let child = Running::start(&mut world.copying(&["--limit-upload", "24M"]));
+    until("a pack is stored", || (stored() > 10_000_000).then_some(()));
+    let ran = child.ends_at("TERM").exits(130);
     assert!(ran.err.contains("MiB of this run are kept") && ran.kind() == "interrupted", "{ran}");
     let kept = stored();
     assert_eq!(machine.json(&["status"])["copies"][0]["snapshots_missing"], 1);

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use copal_client::backend::Backend;
 use copal_client::location::Location;
@@ -15,12 +12,11 @@ use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::keys::text::encode_key_file;
 use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{Held, assert_held, assert_sound, at_each, points, with_key};
-use crate::kit::{Machine, Run, image, noise, text};
+use crate::kit::{Machine, Run, Running, image, noise, text, until};
 
 struct World {
     machine: Machine,
@@ -112,18 +108,13 @@ fn an_interrupted_backup_ends_with_a_manifest_for_all_that_is_uploaded() {
     whole.run(&world.backup()).ok();
     let total: u64 = covered(&whole).iter().map(|(_, length)| length).sum();
     let machine = &world.machine;
-    let mut backup = machine.with_key(&world.backup());
-    let mut child = backup.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let started = Instant::now();
-    while machine.object("manifests").read_dir().is_err() {
-        assert!(child.try_wait().unwrap().is_none(), "it has not ended before it wrote a manifest");
-        assert!(started.elapsed() < Duration::from_secs(120), "a manifest comes in time");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), output.status.signal()), (Some(130), None), "{said}");
+    let mut running = Running::start(&mut machine.with_key(&world.backup()));
+    until("a manifest comes", || {
+        assert!(!running.has_ended(), "it has not ended before it wrote a manifest");
+        machine.object("manifests").read_dir().ok()
+    });
+    running.signal("INT");
+    let said = running.end().exits(130).err;
     assert!(said.contains("the next run continues from there"), "{said}");
     let covered: BTreeSet<String> = covered(machine).into_iter().map(|(id, _)| id).collect();
     let stored: BTreeSet<String> = machine.names("packs/").iter().map(|name| name[9..].to_owned()).collect();

@@ -7,8 +7,9 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -257,11 +258,20 @@ impl Machine {
 /// Runs a command to its end.
 pub(crate) trait Run {
     fn ran(&mut self) -> Ran;
+
+    /// The same with this on its standard input. A command that does not want all of it may end before it has it.
+    fn fed(&mut self, input: impl AsRef<[u8]>) -> Ran;
 }
 
 impl Run for Command {
     fn ran(&mut self) -> Ran {
         Ran::of(self.output().unwrap())
+    }
+
+    fn fed(&mut self, input: impl AsRef<[u8]>) -> Ran {
+        let mut child = self.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+        Ran::of(child.wait_with_output().unwrap())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Processes that go on while a test works.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,6 +40,14 @@ impl Running {
         Self(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
     }
 
+    /// Starts a command that writes a line once it can be used; gives that line, too.
+    pub(crate) fn announced(command: &mut Command) -> (Self, String) {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (Self(Some(child)), line)
+    }
+
     /// The process.
     pub(crate) fn child(&mut self) -> &mut Child {
         self.0.as_mut().unwrap()
@@ -47,6 +56,25 @@ impl Running {
     /// Whether it has ended by itself.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child().try_wait().unwrap().is_some()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.0.as_ref().unwrap(), name);
+    }
+
+    /// Waits for its end; gives its exit code.
+    pub(crate) fn wait(&mut self) -> i32 {
+        wait(self.child())
+    }
+
+    /// Sends it a signal, after which it must end within ten seconds.
+    pub(crate) fn ends_at(self, name: &str) -> Ran {
+        let asked = Instant::now();
+        self.signal(name);
+        let ran = self.end();
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        ran
     }
 
     /// Waits for its end. What it says fits into pipes.

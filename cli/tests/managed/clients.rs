@@ -227,16 +227,11 @@ fn the_line_says_where_the_repository_is_and_a_machine_needs_no_other_word() {
 
 #[test]
 fn the_line_comes_from_standard_input_too() {
-    use std::io::Write;
     let owner = managed();
     let line = enroll(&owner, "camera", "write-only");
     let machine = other(&owner);
     for words in [["client", "join"].as_slice(), &["client", "join", "-"]] {
-        let mut command = machine.command(words);
-        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
-        assert!(child.wait().unwrap().success(), "{words:?}");
+        machine.command(words).fed(&line).ok();
     }
 }
 

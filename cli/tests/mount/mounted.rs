@@ -1,16 +1,16 @@
 //! A process that shows snapshots, and its mount.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::kit::{Machine, signal, text, wait};
+use crate::kit::{Machine, Running, text};
 
 /// `copal mount` of a machine's repository.
 pub(crate) struct Mounted {
-    child: Child,
+    process: Running,
     directory: PathBuf,
     /// The directory or address that the command told.
     pub(crate) at: String,
@@ -44,12 +44,12 @@ impl Mounted {
     }
 
     fn of(mut command: Command, directory: PathBuf) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&line)
-            .unwrap_or_else(|error| panic!("{error}: {line:?} {}", read(child.stderr.take().unwrap())));
-        Self { child, directory, at: text(&told["at"]) }
+        let (process, line) = Running::announced(command.stderr(Stdio::piped()));
+        let mut mounted = Self { process, directory, at: String::new() };
+        let told: serde_json::Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?} {}", mounted.told()));
+        mounted.at = text(&told["at"]);
+        mounted
     }
 
     /// A path in the mount.
@@ -67,39 +67,32 @@ impl Mounted {
 
     /// Sends a signal; gives the exit code.
     pub(crate) fn end(&mut self, name: &str) -> i32 {
-        signal(&self.child, name);
+        self.process.signal(name);
         self.wait()
     }
 
     /// Waits for the end; gives the exit code.
     pub(crate) fn wait(&mut self) -> i32 {
-        wait(&mut self.child)
+        self.process.wait()
     }
 
     /// The standard error of the command, after its end.
     pub(crate) fn told(&mut self) -> String {
-        self.child.stderr.take().map(read).unwrap_or_default()
+        let mut text = String::new();
+        self.process.child().stderr.take().map(|mut from| from.read_to_string(&mut text).unwrap());
+        text
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-            for _ in 0..500 {
-                if self.child.try_wait().is_ok_and(|ended| ended.is_some()) {
-                    return;
-                }
+        // It unmounts; what does not end at this is killed.
+        if !self.process.has_ended() {
+            self.process.signal("TERM");
+            let _ = (0..500).any(|_| {
                 std::thread::sleep(Duration::from_millis(20));
-            }
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+                self.process.has_ended()
+            });
         }
     }
-}
-
-fn read(mut from: ChildStderr) -> String {
-    let mut text = String::new();
-    from.read_to_string(&mut text).unwrap();
-    text
 }

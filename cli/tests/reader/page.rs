@@ -1,18 +1,17 @@
 //! Page: what `docs/reader.md` says is typed as it stands there, and restores with the reader that lies in the repository.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::runtime;
 use super::wasi::{Place, golden};
 use crate::golden::comparison::{is_root, plain, read};
-use crate::kit::PASSPHRASE;
 use crate::kit::listing::listing;
+use crate::kit::{PASSPHRASE, Run};
 
 #[test]
 fn the_commands_of_the_page_restore_a_repository_with_the_reader_that_it_carries() {
@@ -99,11 +98,8 @@ impl Desk {
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).current_dir(self.0.path(""));
         shell.env("PATH", format!("{}:{path}", self.0.path("bin").display()));
-        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        writeln!(shell.stdin.take().unwrap(), "{passphrase}").unwrap();
-        let ended = shell.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success() || (line.contains("tar -x") && !is_root()), "{line}: {err}");
-        String::from_utf8(ended.stdout).unwrap()
+        let ran = shell.fed(format!("{passphrase}\n"));
+        assert!(ran.code == 0 || (line.contains("tar -x") && !is_root()), "{line}: {ran}");
+        ran.text()
     }
 }

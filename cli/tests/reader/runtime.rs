@@ -1,10 +1,9 @@
 //! Runtime: programs for WASI, run in wasmtime with nothing but the directories they are given.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::kit::Ran;
+use crate::kit::{Ran, Run};
 
 /// A directory that a program may use, under a name of its own.
 #[derive(Copy, Clone, Debug)]
@@ -27,11 +26,7 @@ pub(crate) fn run(program: &Path, arguments: &[&str], directories: &[Given<'_>],
         command.arg(option).arg(format!("{}::{}", given.path.display(), given.name));
     }
     command.arg(program).args(arguments);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    // A program that does not want all of it is no failure.
-    let _ = child.stdin.take().expect("it was asked for").write_all(input);
-    let ran = Ran::of(child.wait_with_output().expect("it ends"));
+    let ran = command.fed(input);
     assert!(ran.code != TRAP, "{arguments:?}: {ran}");
     ran
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -289,10 +288,8 @@ impl Place {
     pub(crate) fn unpack(&self, archive: &[u8]) {
         let mut tar = Command::new("tar");
         tar.args(["--extract", "--preserve-permissions", "--xattrs", "--xattrs-include=*", "--numeric-owner"]);
-        let mut tar = tar.current_dir(self.path("out")).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        tar.stdin.take().unwrap().write_all(archive).unwrap();
-        let done = tar.wait_with_output().unwrap();
-        assert!(done.status.success() || !is_root(), "{}", String::from_utf8_lossy(&done.stderr));
+        let done = tar.current_dir(self.path("out")).fed(archive);
+        assert!(done.code == 0 || !is_root(), "{done}");
     }
 
     /// The reader in the repository.

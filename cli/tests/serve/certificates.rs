@@ -51,7 +51,7 @@ fn a_new_certificate_is_taken_up_and_a_bad_one_is_not() {
     assert!(open.is_healthy());
     // The key of another certificate.
     put(&(new.0.clone(), old.1.clone()));
-    server.signal("HUP");
+    server.process.signal("HUP");
     std::thread::sleep(Duration::from_secs(2));
     assert!(lists("old.pem") && !lists("new.pem"), "the certificate before stays");
     // Without a signal: the file has changed.

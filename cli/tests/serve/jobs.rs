@@ -54,7 +54,7 @@ fn a_job_that_takes_the_process_with_it_waits_for_its_next_time() {
     let machine = machine();
     machine.backup(&[]);
     let mut server = serve(&machine, &["--check-every", "1s"], ("COPAL_JOB_DIES", "check"));
-    assert_ne!(server.wait(), 0, "it was killed");
+    assert_ne!(server.process.wait(), 0, "it was killed");
     // As a service manager does. The job that would kill it again does not begin.
     let server = serve(&machine, &["--check-every", "1h"], ("COPAL_JOB_DIES", "check"));
     let (health, metrics) = told(&server, "it is told", |health, _| health.contains("\"check\":{"));

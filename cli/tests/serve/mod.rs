@@ -281,7 +281,9 @@ fn a_server_that_is_ended_in_the_middle_of_an_upload_leaves_the_repository_sound
         assert!(!backup.has_ended());
         (machine.names("packs/").len() > packs).then_some(())
     });
-    assert_eq!(server.terminate(), 0);
+    // As a service manager does.
+    server.process.signal("TERM");
+    assert_eq!(server.process.wait(), 0);
     drop(backup);
     machine.run(&["check", "--full"]).ok();
     assert_eq!(machine.snapshots().len(), 1);

@@ -1,20 +1,20 @@
 //! A process that serves, and requests to it by hand.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use copal_format::id::ClientId;
 use copal_format::keys::client::ClientKeys;
 use copal_format::request::{Request, Signatory, Terms, WINDOW};
 use serde_json::Value;
 
-use crate::kit::{Machine, Run, signal, text, wait};
+use crate::kit::{Machine, Run, Running, text};
 
 /// `copal serve` on a machine's repository.
 pub(crate) struct Server {
-    child: Child,
+    pub(crate) process: Running,
     pub(crate) url: String,
     pub(crate) metrics: Option<String>,
 }
@@ -26,35 +26,10 @@ impl Server {
 
     /// Without passphrase or key file: whoever serves has none.
     pub(crate) fn run(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (process, line) = Running::announced(&mut command);
         let told: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         let metrics = told["metrics"].as_str().map(str::to_owned);
-        Self { child, url: text(&told["gateway"]), metrics }
-    }
-
-    /// Sends it a signal.
-    pub(crate) fn signal(&self, name: &str) {
-        signal(&self.child, name);
-    }
-
-    /// Asks it to end, as a service manager does; gives its exit code.
-    pub(crate) fn terminate(&mut self) -> i32 {
-        self.signal("TERM");
-        self.wait()
-    }
-
-    /// Waits until it has ended; gives its exit code.
-    pub(crate) fn wait(&mut self) -> i32 {
-        wait(&mut self.child)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Self { process, url: text(&told["gateway"]), metrics }
     }
 }
 
