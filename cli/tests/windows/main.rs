@@ -1,45 +1,50 @@
 //! `copal.exe` under wine, beside the command of this machine, on the same files: `cargo xtask windows` runs this.
 
 mod kit;
+#[path = "../kit/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "these tests take their part")]
+mod shared;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use kit::{Machine, files, noise, windows_path};
+use kit::{Wine, files, windows_path, wine};
+use shared::{Machine, noise};
 
 #[test]
 fn a_tree_saved_on_windows_comes_back_there() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();
     machine.write("a file.txt", b"some text");
     machine.write("Grüße/日本/🦀.txt", b"names");
     machine.write("empty", b"");
-    machine.write("large.bin", &noise(3 << 20));
+    machine.write("large.bin", &noise(1, 3 << 20));
     fs::create_dir(machine.source("an empty directory")).unwrap();
     machine.touch_all();
 
-    let saved = machine.windows(&["backup", &windows_path(&machine.source("")), "--json"]).json();
+    let saved = machine.windows(&["backup", &windows_path(&machine.source("")), "--json"]).ok().json();
     assert_eq!((saved["files_new"].as_u64(), saved["errors"].as_u64()), (Some(4), Some(0)), "{saved}");
-    let again = machine.windows(&["backup", &windows_path(&machine.source("")), "--json"]).json();
+    let again = machine.windows(&["backup", &windows_path(&machine.source("")), "--json"]).ok().json();
     assert_eq!((again["files_unmodified"].as_u64(), again["bytes_new"].as_u64()), (Some(4), Some(0)), "{again}");
 
-    machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&machine.path("back"))]).ok();
+    machine.windows(&["restore", &machine.latest(), "--target", &windows_path(&machine.path("back"))]).ok();
     assert_eq!(files(&machine.source("")), files(&machine.path("back")));
     machine.windows(&["check", "--read-data"]).ok();
     // The command of this machine opens the same repository, and finds the same.
     machine.linux(&["check", "--read-data"]).ok();
-    machine.linux(&["restore", &machine.whole(), "--target", machine.path("linux").to_str().unwrap()]).ok();
+    machine.linux(&["restore", &machine.latest(), "--target", machine.path("linux").to_str().unwrap()]).ok();
     assert_eq!(files(&machine.source("")), files(&machine.path("linux")));
 }
 
 #[test]
 fn what_is_forgotten_on_windows_is_deleted_there() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();
-    machine.write("first", &noise(4 << 20));
+    machine.write("first", &noise(1, 4 << 20));
     machine.windows(&["backup", &windows_path(&machine.source(""))]).ok();
     fs::remove_file(machine.source("first")).unwrap();
     machine.write("second", b"small");
@@ -47,14 +52,15 @@ fn what_is_forgotten_on_windows_is_deleted_there() {
     machine.windows(&["forget", "--keep-last", "1", "--prune"]).ok();
     machine.windows(&["prune", "--grace", "0s"]).ok();
     machine.windows(&["check", "--read-data"]).ok();
-    let listed = machine.windows(&["snapshots", "--json"]).json();
+    let listed = machine.windows(&["snapshots", "--json"]).ok().json();
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
-    assert!(machine.bytes_of_repository() < 3 << 20, "{}", machine.bytes_of_repository());
+    let bytes: usize = machine.objects().values().map(Vec::len).sum();
+    assert!(bytes < 3 << 20, "{bytes}");
 }
 
 #[test]
 fn an_odd_tree_goes_from_linux_to_windows_and_back() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.linux(&["init"]).ok();
     for name in [
         "what?",
@@ -87,12 +93,12 @@ fn an_odd_tree_goes_from_linux_to_windows_and_back() {
     machine.write(&format!("{deep}/at the end"), b"far below");
     machine.write("two/first", b"of one file");
     fs::hard_link(machine.source("two/first"), machine.source("two/second")).unwrap();
-    machine.sparse("holes", 8 << 20, b"end");
+    fs::File::create(machine.source("holes")).unwrap().write_all_at(b"end", 8 << 20).unwrap();
     machine.touch_all();
     machine.linux(&["backup", machine.source("").to_str().unwrap()]).ok();
 
     let first = machine.path("on windows");
-    machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&first)]).ok();
+    machine.windows(&["restore", &machine.latest(), "--target", &windows_path(&first)]).ok();
     let restored: Vec<PathBuf> = files(&first).into_keys().collect();
     assert!(
         !restored.iter().any(|name| name.as_os_str().as_bytes().iter().any(|byte| b"\\:*?\"<>|\n\t".contains(byte)))
@@ -111,7 +117,7 @@ fn an_odd_tree_goes_from_linux_to_windows_and_back() {
 
 #[test]
 fn what_windows_cannot_keep_is_named_and_the_rest_is_restored() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.linux(&["init"]).ok();
     machine.write("plain", b"stays");
     machine.write("Same", b"first");
@@ -119,7 +125,7 @@ fn what_windows_cannot_keep_is_named_and_the_rest_is_restored() {
     fs::write(machine.source(OsStr::from_bytes(b"no text \xFF")), b"lost").unwrap();
     machine.linux(&["backup", machine.source("").to_str().unwrap()]).ok();
     let back = machine.path("back");
-    let ran = machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&back)]);
+    let ran = machine.windows(&["restore", &machine.latest(), "--target", &windows_path(&back)]);
     assert_ne!(ran.code, 0);
     assert!(ran.err.contains("no text") && ran.err.contains("cannot create same"), "{}", ran.err);
     let names = files(&back);
@@ -132,14 +138,14 @@ fn what_windows_cannot_keep_is_named_and_the_rest_is_restored() {
 #[test]
 fn owners_and_modes_that_windows_does_not_have_are_said_once() {
     use std::os::unix::fs::PermissionsExt;
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.linux(&["init"]).ok();
     for number in 0..20 {
         machine.write(&format!("{number}"), b"x");
         fs::set_permissions(machine.source(&number.to_string()), fs::Permissions::from_mode(0o600)).unwrap();
     }
     machine.linux(&["backup", machine.source("").to_str().unwrap()]).ok();
-    let ran = machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&machine.path("back"))]);
+    let ran = machine.windows(&["restore", &machine.latest(), "--target", &windows_path(&machine.path("back"))]);
     let said: Vec<&str> = ran.err.lines().filter(|line| line.contains("could not be restored")).collect();
     assert_eq!(said.len(), 1, "{}", ran.err);
     assert!(said[0].contains("the mode could not be restored for 20 entries"), "{}", said[0]);
@@ -153,20 +159,20 @@ fn owners_and_modes_that_windows_does_not_have_are_said_once() {
 
 #[test]
 fn attributes_come_back() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();
     machine.write("hidden", b"1");
     machine.write("system", b"2");
     machine.write("read-only", b"3");
     let source = windows_path(&machine.source(""));
     for (sign, name) in [("+h", "hidden"), ("+s", "system"), ("+r", "read-only")] {
-        machine.wine(&["attrib", sign, &format!("{source}\\{name}")]).ok();
+        wine(&["attrib", sign, &format!("{source}\\{name}")]).ok();
     }
     machine.windows(&["backup", &source]).ok();
-    machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&machine.path("back"))]).ok();
+    machine.windows(&["restore", &machine.latest(), "--target", &windows_path(&machine.path("back"))]).ok();
     let told = |top: &str| {
-        let shown = machine.wine(&["attrib", &format!("{}\\*", windows_path(&machine.path(top)))]);
-        let lines = shown.out.lines().map(|line| {
+        let shown = wine(&["attrib", &format!("{}\\*", windows_path(&machine.path(top)))]).text();
+        let lines = shown.lines().map(|line| {
             let (bits, path) = line.split_once("Z:").unwrap_or((line, ""));
             (path.rsplit('\\').next().unwrap_or_default().trim().to_owned(), bits.replace(' ', ""))
         });
@@ -179,19 +185,19 @@ fn attributes_come_back() {
 
 #[test]
 fn a_drive_and_its_directories_are_places_of_the_tree() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();
     machine.write("file", b"x");
     machine.windows(&["backup", &windows_path(&machine.source(""))]).ok();
     let listed = machine.windows(&["ls", "latest", "--recursive", "--json"]);
     let expected = format!("{}/file", tree_place(&machine.source("")));
     assert!(expected.starts_with("Z/"));
-    assert!(listed.out.contains(&expected), "{}", listed.out);
+    assert!(listed.text().contains(&expected), "{listed}");
 }
 
 #[test]
 fn what_windows_has_not_is_refused_with_the_way_out() {
-    let machine = Machine::new();
+    let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();
     for (words, way_out) in [(&["mount", "Z:\\tmp"][..], "--webdav"), (&["schedule", "install"], "copal run")] {
         let ran = machine.windows(words);
