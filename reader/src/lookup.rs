@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
-use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::id::{ChunkId, DomainId};
 use copal_format::index::Location;
-use copal_format::layout::Place;
-use copal_format::limits::SEGMENT_ENTRIES;
+use copal_format::index::ranged::SegmentHead;
 
 use crate::directory::{Object, read_range};
 
@@ -17,6 +17,25 @@ use crate::directory::{Object, read_range};
 pub(crate) enum Source {
     File(Object),
     Memory(Vec<u8>),
+}
+
+impl Source {
+    fn length(&self) -> u64 {
+        match self {
+            Self::File(file) => file.length,
+            Self::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::File(file) => read_range(file, range),
+            Self::Memory(bytes) => {
+                let part = bytes.get(range.start as usize..range.end as usize);
+                part.map(Vec::from).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+    }
 }
 
 /// The segments of one domain.
@@ -30,28 +49,25 @@ pub(crate) struct Lookup {
 
 struct Segment {
     source: Source,
-    length: u64,
-    packs: u32,
-    blocks: u32,
-    entries: u64,
+    head: SegmentHead,
     /// The first 8 bytes of the least and the greatest id.
     bounds: (u64, u64),
 }
 
 impl Lookup {
     pub(crate) fn add(&mut self, domain: DomainId, source: Source) -> io::Result<()> {
-        let length = match &source {
-            Source::File(file) => file.length,
-            Source::Memory(bytes) => bytes.len() as u64,
-        };
-        self.segments.push(Segment { source, length, packs: 0, blocks: 0, entries: 0, bounds: (0, 0) });
-        let added = self.read_head(domain);
-        if added.is_err() {
-            let at = self.segments.len() - 1;
-            self.segments.pop();
-            self.forget(at);
+        let head = SegmentHead::alone(&source.read(SegmentHead::BYTES)?, source.length());
+        let head = head.map_err(|error| invalid(&error.to_string()))?;
+        if head.domain() != domain {
+            return Err(invalid("it is an index segment of another domain"));
         }
-        added
+        let bound = |at| match head.entry_range(at) {
+            Some(range) => Ok(source.read(range)?.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))),
+            None => Ok::<_, io::Error>(0),
+        };
+        let bounds = (bound(0)?, bound(head.entry_count().saturating_sub(1))?);
+        self.segments.push(Segment { source, head, bounds });
+        Ok(())
     }
 
     /// All copies of a chunk or page in readable segments, and the error of one that is not readable.
@@ -65,34 +81,12 @@ impl Lookup {
         (copies, fault)
     }
 
-    fn read_head(&mut self, domain: DomainId) -> io::Result<()> {
-        let at = self.segments.len() - 1;
-        let head: [u8; HEADER as usize] = self.array(at, 0)?;
-        let number = |start: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| head[start + byte]));
-        let (packs, blocks) = (number(40), number(44));
-        let entries = u64::from(number(48)) | u64::from(number(52)) << 32;
-        if &head[..8] != b"COPALIDX" || head[8..24] != domain.0 {
-            return Err(invalid("it is no index segment of this domain"));
-        }
-        let segment = &mut self.segments[at];
-        (segment.packs, segment.blocks, segment.entries) = (packs, blocks, entries);
-        let fits = entries <= SEGMENT_ENTRIES && u64::from(blocks) <= entries && packs <= blocks;
-        if !fits || segment.entries_start() + entries * ENTRY != segment.length {
-            return Err(invalid("its length does not fit its numbers"));
-        }
-        if entries > 0 {
-            let bound = |id: [u8; 32]| u64::from_be_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| id[byte]));
-            self.segments[at].bounds = (bound(self.entry(at, 0)?), bound(self.entry(at, entries - 1)?));
-        }
-        Ok(())
-    }
-
     fn copies_in(&mut self, at: usize, id: &ChunkId, copies: &mut Vec<Location>) -> io::Result<()> {
-        let entries = self.segments[at].entries;
         let first = self.lower_bound(at, id)?;
-        for position in first..entries.min(first + COPIES) {
-            let entry = self.entry(at, position)?;
-            if entry[..ChunkId::LEN] != id.0 {
+        for position in first..first + COPIES {
+            let Some(range) = self.segments[at].head.entry_range(position) else { break };
+            let entry = self.bytes(at, range)?;
+            if !entry.starts_with(&id.0) {
                 break;
             }
             copies.extend(self.locate(at, &entry)?);
@@ -103,7 +97,7 @@ impl Lookup {
     /// The first entry whose id is not below this one. Searches from a guess, because ids are evenly distributed.
     fn lower_bound(&mut self, at: usize, id: &ChunkId) -> io::Result<u64> {
         let segment = &self.segments[at];
-        let (mut low, mut high) = (0, segment.entries);
+        let (mut low, mut high) = (0, segment.head.entry_count());
         if high == 0 {
             return Ok(0);
         }
@@ -139,74 +133,40 @@ impl Lookup {
     }
 
     fn is_below(&mut self, at: usize, position: u64, id: &ChunkId) -> io::Result<bool> {
-        Ok(self.entry(at, position)?[..ChunkId::LEN] < id.0[..])
+        let range = self.segments[at].head.entry_range(position);
+        Ok(self.bytes(at, range.unwrap_or_default())?.get(..ChunkId::LEN) < Some(&id.0[..]))
     }
 
-    fn entry(&mut self, at: usize, position: u64) -> io::Result<[u8; ENTRY as usize]> {
-        self.array(at, self.segments[at].entries_start() + position * ENTRY)
+    /// The place that an entry names; `None` if it names a row that the segment does not have.
+    fn locate(&mut self, at: usize, entry: &[u8]) -> io::Result<Option<Location>> {
+        let Some((_, found)) = SegmentHead::entry(entry) else { return Ok(None) };
+        let Some(range) = self.segments[at].head.block_range(found.block) else { return Ok(None) };
+        let Some(block) = SegmentHead::block(&self.bytes(at, range)?) else { return Ok(None) };
+        let Some(range) = self.segments[at].head.pack_range(block.pack) else { return Ok(None) };
+        Ok(SegmentHead::pack(&self.bytes(at, range)?).map(|pack| found.locate(&pack, &block)))
     }
 
-    /// The location in an entry; `None` if it names a row that the segment does not have.
-    fn locate(&mut self, at: usize, entry: &[u8; ENTRY as usize]) -> io::Result<Option<Location>> {
-        let [.., b0, b1, b2, b3, o0, o1, height, page] = *entry;
-        let segment = &self.segments[at];
-        let block = u32::from_le_bytes([b0, b1, b2, b3]);
-        if block >= segment.blocks {
-            return Ok(None);
-        }
-        let row: [u8; 16] = self.array(at, segment.blocks_start() + u64::from(block) * BLOCK_ROW)?;
-        let number = |start: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| row[start + byte]));
-        let (pack, offset, length, items) = (number(0), number(4), number(8), number(12));
-        if pack >= self.segments[at].packs {
-            return Ok(None);
-        }
-        let row: [u8; 52] = self.array(at, HEADER + u64::from(pack) * PACK_ROW)?;
-        let place = match row[49] {
-            0 => Place::Packs,
-            1 => Place::Moved,
-            _ => return Ok(None),
-        };
-        let [id @ .., l0, l1, l2, l3, l4, l5, l6, l7, _, _, _, _, t0, t1, t2, t3, _, _, _, _] = row;
-        Ok(Some(Location {
-            pack: PackId(id),
-            place,
-            pack_length: u64::from_le_bytes([l0, l1, l2, l3, l4, l5, l6, l7]),
-            table_length: u32::from_le_bytes([t0, t1, t2, t3]),
-            offset,
-            length,
-            items,
-            ordinal: u16::from_le_bytes([o0, o1]),
-            height,
-            is_page: page & 1 == 1,
-        }))
-    }
-
-    fn array<const N: usize>(&mut self, at: usize, start: u64) -> io::Result<[u8; N]> {
-        let mut out = [0; N];
-        let mut filled = 0;
-        while filled < N {
-            let from = start + filled as u64;
+    fn bytes(&mut self, at: usize, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        let mut from = range.start;
+        while from < range.end {
             let piece = self.piece(at, from / PIECE)?;
-            let rest = piece.get((from % PIECE) as usize..).filter(|rest| !rest.is_empty());
-            let rest = rest.ok_or_else(|| invalid("it is shorter than it should be"))?;
-            let length = rest.len().min(N - filled);
-            out[filled..filled + length].copy_from_slice(&rest[..length]);
-            filled += length;
+            let part = piece.get((from % PIECE) as usize..).filter(|part| !part.is_empty());
+            let part = part.ok_or_else(|| invalid("it is shorter than it should be"))?;
+            let part = &part[..part.len().min((range.end - from) as usize)];
+            bytes.extend_from_slice(part);
+            from += part.len() as u64;
         }
-        Ok(out)
+        Ok(bytes)
     }
 
     fn piece(&mut self, at: usize, number: u64) -> io::Result<Rc<[u8]>> {
         if let Some(piece) = self.pieces.get(&(at, number)) {
             return Ok(piece.clone());
         }
-        let segment = &self.segments[at];
-        let start = (number * PIECE).min(segment.length);
-        let range = start..segment.length.min(start + PIECE);
-        let piece: Rc<[u8]> = match &segment.source {
-            Source::File(file) => read_range(file, range)?.into(),
-            Source::Memory(bytes) => bytes[range.start as usize..range.end as usize].into(),
-        };
+        let source = &self.segments[at].source;
+        let start = (number * PIECE).min(source.length());
+        let piece: Rc<[u8]> = source.read(start..source.length().min(start + PIECE))?.into();
         if self.order.len() >= PIECES
             && let Some(oldest) = self.order.pop_front()
         {
@@ -216,31 +176,12 @@ impl Lookup {
         self.pieces.insert((at, number), piece.clone());
         Ok(piece)
     }
-
-    fn forget(&mut self, at: usize) {
-        self.order.retain(|(of, _)| *of != at);
-        self.pieces.retain(|(of, _), _| *of != at);
-    }
 }
 
-impl Segment {
-    fn blocks_start(&self) -> u64 {
-        HEADER + u64::from(self.packs) * PACK_ROW
-    }
-
-    fn entries_start(&self) -> u64 {
-        (self.blocks_start() + u64::from(self.blocks) * BLOCK_ROW).next_multiple_of(ENTRY)
-    }
-}
-
-fn invalid(why: &'static str) -> io::Error {
+fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-const HEADER: u64 = 64;
-const PACK_ROW: u64 = 52;
-const BLOCK_ROW: u64 = 16;
-const ENTRY: u64 = 32;
 /// Bytes per read, and the number of pieces kept.
 const PIECE: u64 = 16 << 10;
 const PIECES: usize = 1024;

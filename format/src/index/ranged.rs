@@ -7,7 +7,8 @@
 use core::ops::Range;
 
 use super::rows::{
-    BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, SegmentBlock, SegmentPack, block_row, pack_row,
+    BLOCK_ROW, ENTRY, Front, HEADER, Location, PACK_ROW, PAGE, RawEntry, SegmentBlock, SegmentPack, block_row, locate,
+    pack_row,
 };
 use super::search::Records;
 use super::segment::SegmentError;
@@ -35,6 +36,15 @@ impl SegmentHead {
         Ok(Self { front, bounds: (record.first, record.last) })
     }
 
+    /// Parses the header of a segment that no state has a record of. `length` is the segment's, in bytes.
+    pub fn alone(bytes: &[u8], length: u64) -> Result<Self, SegmentError> {
+        let front = Front::parse(bytes)?;
+        if front.length() != length {
+            return Err(DecodeError::new(40, "a segment's length does not fit its numbers").into());
+        }
+        Ok(Self { front, bounds: (ChunkId([0; ChunkId::LEN]), ChunkId([0xff; ChunkId::LEN])) })
+    }
+
     /// The domain of all entries.
     pub fn domain(&self) -> DomainId {
         self.front.domain
@@ -44,6 +54,25 @@ impl SegmentHead {
     pub fn block_range(&self, at: u32) -> Option<Range<u64>> {
         let start = self.front.blocks_start() + u64::from(at) * BLOCK_ROW as u64;
         (at < self.front.blocks).then_some(start..start + BLOCK_ROW as u64)
+    }
+
+    /// The number of entries.
+    pub fn entry_count(&self) -> u64 {
+        self.front.entries
+    }
+
+    /// The range of an entry; none if there is no such entry.
+    pub fn entry_range(&self, at: u64) -> Option<Range<u64>> {
+        (at < self.front.entries).then(|| {
+            let start = self.front.entries_start() + at * ENTRY as u64;
+            start..start + ENTRY as u64
+        })
+    }
+
+    /// Parses an entry: its id, and what it says; none if its flags cannot be.
+    pub fn entry(bytes: &[u8]) -> Option<(ChunkId, FoundEntry)> {
+        let raw = RawEntry::read(bytes.first_chunk()?);
+        raw.has_sound_flags().then(|| (raw.id, raw.into()))
     }
 
     /// The number of packs that the segment refers to.
@@ -78,8 +107,24 @@ impl SegmentHead {
 pub struct FoundEntry {
     /// The block's position among the segment's blocks.
     pub block: u32,
+    /// The item's position in the block.
+    pub ordinal: u16,
     /// The page's height; 0 for a chunk.
     pub height: u8,
+}
+
+impl FoundEntry {
+    /// The place of the copy, in this block of this pack.
+    pub fn locate(&self, pack: &SegmentPack, block: &SegmentBlock) -> Location {
+        let flags = if self.height == 0 { 0 } else { PAGE | u16::from(self.height) };
+        locate(pack, block, self.ordinal, flags)
+    }
+}
+
+impl From<RawEntry> for FoundEntry {
+    fn from(raw: RawEntry) -> Self {
+        Self { block: raw.block, ordinal: raw.ordinal, height: raw.flags as u8 }
+    }
 }
 
 /// How many copies of each id are sought.
@@ -249,7 +294,7 @@ impl<'i> EntrySearch<'i> {
         // Ranges may have been taken in any order, but copies of one id were taken in order, and this sort is stable.
         self.found.sort_by_key(|(at, _)| *at);
         let found = self.found.into_iter();
-        found.map(|(at, raw)| (at, FoundEntry { block: raw.block, height: raw.flags as u8 })).collect()
+        found.map(|(at, raw)| (at, raw.into())).collect()
     }
 }
 

@@ -159,7 +159,7 @@ pub(super) fn flags(kind: PackKind, height: u8) -> u16 {
     }
 }
 
-pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, raw: &RawEntry) -> Location {
+pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, ordinal: u16, flags: u16) -> Location {
     Location {
         pack: pack.id,
         place: pack.place,
@@ -168,9 +168,9 @@ pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, raw: &RawEntry) -
         offset: block.offset,
         length: block.length,
         items: block.items,
-        ordinal: raw.ordinal,
-        height: raw.flags as u8,
-        is_page: raw.flags & PAGE != 0,
+        ordinal,
+        height: flags as u8,
+        is_page: flags & PAGE != 0,
     }
 }
 

@@ -241,7 +241,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     pub(super) fn resolve(&self, raw: RawEntry) -> Option<Entry> {
         let block = self.block(raw.block)?;
         let pack = self.pack(block.pack)?;
-        Some(Entry { id: raw.id, block: raw.block, location: locate(&pack, &block, &raw) })
+        Some(Entry { id: raw.id, block: raw.block, location: locate(&pack, &block, raw.ordinal, raw.flags) })
     }
 
     pub(super) fn pack_row(&self, at: u32) -> &[u8] {

@@ -192,7 +192,8 @@ impl Dictionary {
 
     fn resolve(&self, raw: &RawEntry) -> Entry {
         let block = &self.blocks[raw.block as usize];
-        Entry { id: raw.id, block: raw.block, location: locate(&self.packs[block.pack as usize], block, raw) }
+        let pack = &self.packs[block.pack as usize];
+        Entry { id: raw.id, block: raw.block, location: locate(pack, block, raw.ordinal, raw.flags) }
     }
 
     /// The packs and blocks in use, and each block's new position.
