@@ -118,9 +118,13 @@ pub fn create_private_dir(path: &Path) -> Result<(), PlaceError> {
 
 /// Creates an empty file that records a finding. Ignores failures: then the next run finds it out again.
 pub fn note_proof(path: &Path) {
-    let noted = path.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
-    // Only a new file: to open what is there may wait for ever.
-    let _ = noted && system::private_file().create_new(true).open(path).is_ok();
+    let Some(Ok(())) = path.parent().map(create_private_dir) else { return };
+    // Its age counts. To open a pipe may wait for ever.
+    let is_there = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let _ = match is_there {
+        true => fs::write(path, b""),
+        false => system::private_file().create_new(true).open(path).map(drop),
+    };
 }
 
 /// Writes a file with mode 0600, replacing an existing one. After a crash it holds the old or the new bytes; once this
@@ -230,6 +234,19 @@ mod tests {
             assert_eq!(read_private(&at(unusable)).unwrap_err().kind(), io::ErrorKind::InvalidData, "{unusable}");
         }
         assert_eq!(read_private(&at("missing")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_proof_that_is_noted_again_is_new() {
+        let place = tempfile::tempdir().unwrap();
+        let proof = place.path().join("proofs/one");
+        note_proof(&proof);
+        let age = || fs::metadata(&proof).unwrap().modified().unwrap().elapsed().unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH;
+        fs::File::options().write(true).open(&proof).unwrap().set_modified(long_ago).unwrap();
+        assert!(age().as_secs() > 1_000_000);
+        note_proof(&proof);
+        assert!(age().as_secs() < 1_000);
     }
 
     #[test]
