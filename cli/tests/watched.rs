@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::Value;
 
 use crate::changed::{Numbers, change, differs, folders};
-use crate::kit::{Machine, Running, text};
+use crate::kit::{Machine, Running, text, until};
 
 /// Starts a watcher, which has looked through all directories.
 fn watching(machine: &Machine, options: &[&str]) -> Running {
@@ -264,4 +264,28 @@ fn what_is_mounted_and_unmounted_is_looked_at_whole_also_above_the_paths() {
     act(&["umount", &source]);
     machine.write("d2/e2/f2", "at last");
     same("without mounts", true);
+}
+
+#[test]
+fn a_watcher_that_answers_late_answers_each_question_with_what_changed_before_it() {
+    let (machine, watcher) = begun();
+    let asked = || {
+        let handovers = fs::read_dir(machine.path("home/.local/state/copal/watch")).unwrap();
+        let names = handovers.flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
+        names.filter(|name| name.as_ref().unwrap().file_name().to_str().unwrap().starts_with("ask-")).count()
+    };
+    let backup = || Running::start(&mut machine.with_key(&["backup", "source", "--watched", "--json"]));
+    watcher.signal("STOP");
+    let interrupted = backup();
+    until("it has asked", || (asked() == 1).then_some(()));
+    drop(interrupted);
+    machine.write("d3/late", "late");
+    let both = [backup(), backup()];
+    until("all have asked", || (asked() == 3).then_some(()));
+    watcher.signal("CONT");
+    for backup in both {
+        let made = backup.end().ok().json();
+        assert_eq!((&made["narrowed"], &made["gap"]), (&true.into(), &Value::Null), "{made}");
+        assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    }
 }

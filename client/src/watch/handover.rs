@@ -2,11 +2,12 @@
 //!
 //! | file | written by | holds |
 //! |---|---|---|
-//! | `ask-WHO` | a backup | a [`Question`] |
-//! | `list-WHO` | the watcher | an [`Answer`] as one line, then the paths, each ended by a zero byte |
+//! | `ask-WHO-NONCE` | a backup | nothing |
+//! | `list-WHO-NONCE` | the watcher | an [`Answer`] as one line, then the paths, each ended by a zero byte |
 //! | `done-WHO` | the backup, once it has made a snapshot | a [`Done`] |
 //!
-//! Each is written under another name first. `lock` is locked as long as a watcher runs.
+//! The nonce belongs to one question: an answer that comes late, or to another backup of the series, is not taken for the
+//! answer to this one. Each is written under another name first. `lock` is locked as long as a watcher runs.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -80,20 +81,20 @@ pub fn ask(handover: &Path, who: &str) -> (Result<(String, Vec<PathBuf>), Unwatc
     }
     let who = ObjectHash::of(who.as_bytes()).to_string();
     let nonce = nonce();
-    let list = handover.join(format!("{LIST}{who}"));
-    let _ = fs::remove_file(&list);
-    if put(handover, &format!("{ASK}{who}"), &text(&Question { nonce: nonce.clone() })).is_err() {
+    let [question, list] = [ASK, LIST].map(|kind| format!("{kind}{who}-{nonce}"));
+    let list = handover.join(list);
+    if put(handover, &question, b"").is_err() {
         return none(Unwatched::Silent);
     }
     let until = Instant::now() + PATIENCE;
     loop {
-        let found = taken(&list).and_then(|bytes| read(&bytes)).filter(|(answer, _)| answer.nonce == nonce);
-        if let Some((answer, paths)) = found {
+        if let Some((answer, paths)) = taken(&list).and_then(|bytes| read(&bytes)) {
             let list = answer.since.map(|since| (since, paths)).ok_or(Unwatched::Unseen);
             let (handover, run, upto) = (handover.to_owned(), answer.run, answer.upto);
             return (list, Asked(Some(Answered { handover, who, run, upto })));
         }
         if Instant::now() > until || !is_watched(handover) {
+            let _ = fs::remove_file(handover.join(question));
             return none(Unwatched::Silent);
         }
         sleep(AGAIN);
@@ -112,17 +113,9 @@ fn read(bytes: &[u8]) -> Option<(Answer, Vec<PathBuf>)> {
     Some((serde_json::from_slice(line).ok()?, paths.map(|path| path_of(path).into_owned()).collect()))
 }
 
-/// What a backup writes to ask.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Question {
-    /// Comes again in the answer.
-    pub(super) nonce: String,
-}
-
 /// What a watcher writes before the paths.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer {
-    pub(super) nonce: String,
     /// Names the watcher: one that is started again knows nothing of what it said before.
     pub(super) run: String,
     /// The number of the last change that the list has.
@@ -157,6 +150,24 @@ pub(super) fn taken(file: &Path) -> Option<Vec<u8>> {
     let bytes = is_file.then(|| read_private(file).ok()).flatten();
     let _ = fs::remove_file(file);
     bytes
+}
+
+/// Who asks, and the nonce, in the rest of a question's name.
+pub(super) fn asker(rest: &str) -> Option<(&str, &str)> {
+    let (who, nonce) = rest.split_once('-')?;
+    (is_follower(who) && nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then_some((who, nonce))
+}
+
+/// Removes answers that nobody has taken: who asked has ended.
+pub(super) fn sweep(handover: &Path) {
+    for entry in fs::read_dir(handover).into_iter().flatten().flatten() {
+        let is_list = entry.file_name().to_string_lossy().starts_with(LIST);
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_list && age().is_some_and(|age| age > 2 * PATIENCE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Whether a name is one that [`ask`] gives to those who follow.

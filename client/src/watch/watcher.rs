@@ -1,6 +1,7 @@
 //! Watcher: follows what changes, and answers backups.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::changes::Changes;
 use super::directories::{Directories, Told};
 use super::handover::{
-    ASK, Answer, DONE, Done, LIST, LOCK, Question, handover_of, is_follower, nonce, put, taken, text,
+    ASK, Answer, DONE, Done, LIST, LOCK, asker, handover_of, is_follower, nonce, put, sweep, taken, text,
 };
 use crate::places::{PlaceError, Places, create_private_dir};
 use crate::system::event::Event;
@@ -50,7 +51,9 @@ impl Watcher {
             Err(TryLockError::WouldBlock) => return Err(WatchError::Watched),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        for entry in fs::read_dir(&handover)?.flatten().filter(|entry| entry.file_name() != LOCK) {
+        // A question may have come since the lock.
+        let is_left = |name: &OsString| *name != LOCK && !name.to_string_lossy().starts_with(ASK);
+        for entry in fs::read_dir(&handover)?.flatten().filter(|entry| is_left(&entry.file_name())) {
             let _ = fs::remove_file(entry.path());
         }
         let watches = Watches::new()?;
@@ -70,6 +73,14 @@ impl Watcher {
     /// Follows and answers. Ends with an error only.
     pub fn run(self) -> Result<(), WatchError> {
         let Self { handover, _lock, watches, door, mut directories, mut changes, run } = self;
+        let answer = |name: &Path, directories: &mut Directories, changes: &mut Changes| {
+            let mut answering = Answering { handover: &handover, run: &run, changes };
+            answering.file(name, |changes| directories.look(&watches, &mut |told| changes.note(told)))
+        };
+        // Questions from before the handover was watched.
+        for name in names_in(&handover) {
+            answer(&name, &mut directories, &mut changes)?;
+        }
         watches.follow(|event| {
             let names = match &event {
                 Event::Changed { directory, name: Some(name), is_new: true, .. } if Some(*directory) == door => {
@@ -80,11 +91,7 @@ impl Watcher {
                 _ => Vec::new(),
             };
             directories.take(&watches, event, &mut |told| changes.note(told))?;
-            let mut answering = Answering { handover: &handover, run: &run, changes: &mut changes };
-            for name in names {
-                answering.file(&name, |changes| directories.look(&watches, &mut |told| changes.note(told)))?;
-            }
-            Ok(())
+            Ok(names.iter().try_for_each(|name| answer(name, &mut directories, &mut changes))?)
         })
     }
 }
@@ -114,13 +121,15 @@ impl Answering<'_> {
     /// Takes a file of the handover. What cannot be read has no answer: who asked then looks at everything.
     fn file(&mut self, name: &Path, look: impl FnOnce(&mut Changes) -> io::Result<()>) -> io::Result<()> {
         let Some(name) = name.to_str() else { return Ok(()) };
-        let read = || taken(&self.handover.join(name)).unwrap_or_default();
-        if let Some(who) = name.strip_prefix(ASK).filter(|who| is_follower(who)) {
-            let Ok(Question { nonce }) = serde_json::from_slice(&read()) else { return Ok(()) };
-            look(self.changes)?;
-            self.answer(who, nonce);
+        let read = || taken(&self.handover.join(name));
+        if let Some((who, nonce)) = name.strip_prefix(ASK).and_then(asker) {
+            // Who asked may have given up, or was answered after a loss of events.
+            if read().is_some() {
+                look(self.changes)?;
+                self.answer(who, nonce);
+            }
         } else if let Some(who) = name.strip_prefix(DONE).filter(|who| is_follower(who))
-            && let Ok(Done { run, upto, snapshot }) = serde_json::from_slice(&read())
+            && let Ok(Done { run, upto, snapshot }) = serde_json::from_slice(&read().unwrap_or_default())
             && run == self.run
         {
             self.changes.confirm(who, upto, snapshot);
@@ -128,15 +137,16 @@ impl Answering<'_> {
         Ok(())
     }
 
-    fn answer(&mut self, who: &str, nonce: String) {
+    fn answer(&mut self, who: &str, nonce: &str) {
+        sweep(self.handover);
         let upto = self.changes.asked(who);
         let (since, paths) = self.changes.since(who).map(|(since, paths)| (since.to_owned(), paths)).unzip();
-        let mut bytes = text(&Answer { nonce, run: self.run.to_owned(), upto, since });
+        let mut bytes = text(&Answer { run: self.run.to_owned(), upto, since });
         bytes.push(b'\n');
         for path in paths.into_iter().flatten() {
             bytes.extend_from_slice(&bytes_of(path.as_os_str()));
             bytes.push(0);
         }
-        let _ = put(self.handover, &format!("{LIST}{who}"), &bytes);
+        let _ = put(self.handover, &format!("{LIST}{who}-{nonce}"), &bytes);
     }
 }
