@@ -2,6 +2,7 @@
 
 mod as_path;
 mod audit;
+mod overlap;
 mod write_only;
 
 use std::fs;

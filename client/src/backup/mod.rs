@@ -301,7 +301,7 @@ pub fn backup<'a>(
     let mut carried = Carryover::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
-    let listed = Listed::of(source);
+    let listed = Listed::of(source, options.is_dry_run);
     let mut gap = None;
     while left > 0 {
         let before = carried.accepted;

@@ -1,6 +1,7 @@
 //! Narrowed: reads the scan of a scope and the parent snapshot side by side, both in tree order. What is not in the scope
 //! is taken over from the parent snapshot, whole pages unread where nothing below them is in the scope.
 
+use std::fs;
 use std::iter::Peekable;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec;
@@ -27,6 +28,10 @@ use crate::system::FileType;
 pub(super) struct Listed {
     list: Narrowing,
     configuration: String,
+    /// What was noted of the last backup.
+    before: Option<Walked>,
+    /// Whether the note was taken away.
+    is_taken: bool,
 }
 
 /// The paths that a narrowed backup looks at, and the tree from which it takes all others.
@@ -59,9 +64,16 @@ impl<E: Into<BackupError>> From<E> for End {
 }
 
 impl Listed {
-    pub(super) fn of(source: &Source<'_>) -> Option<Self> {
+    /// Reads the note. Only the note says what a list follows that names no snapshot. So a backup with such a list takes it
+    /// away: another one that begins before this one has ended looks at everything.
+    pub(super) fn of(source: &Source<'_>, is_dry_run: bool) -> Option<Self> {
         let Source::Tree { scan, changed: Some(list), .. } = source else { return None };
-        Some(Self { list: list.clone(), configuration: list.configuration(scan.options()) })
+        let before = Walked::read(&list.note);
+        let is_taken = !is_dry_run && (list.since.is_none() || before.is_none());
+        // If it is gone by now, another backup has taken it.
+        let is_mine = !is_taken || fs::remove_file(&list.note).is_ok();
+        let before = before.filter(|_| is_mine);
+        Some(Self { list: list.clone(), configuration: list.configuration(scan.options()), before, is_taken })
     }
 
     /// The snapshot that the list follows, and what was noted of it; a gap if it follows none.
@@ -69,7 +81,7 @@ impl Listed {
         if let Some(why) = self.list.doubt {
             return Err(why.into());
         }
-        let note = Walked::read(&self.list.note).ok_or(Gap::NoNote)?;
+        let note = self.before.clone().ok_or(Gap::NoNote)?;
         if parent.checkpoint.is_some() {
             return Err(Gap::Checkpoint);
         }
@@ -93,9 +105,13 @@ impl Listed {
     }
 
     /// Notes the snapshot, for the next list.
-    pub(super) fn note(&self, outcome: &Outcome) {
+    pub(super) fn note(mut self, outcome: &Outcome) {
         let Some(snapshot) = outcome.snapshot.or(outcome.parent) else { return };
-        let before = Walked::read(&self.list.note).filter(|_| outcome.is_narrowed);
+        if !self.is_taken && self.before.is_some() && Walked::read(&self.list.note) == self.before {
+            let _ = fs::remove_file(&self.list.note);
+        }
+        self.is_taken = false;
+        let before = self.before.take().filter(|_| outcome.is_narrowed);
         let is_incomplete = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Changing);
         let incomplete = outcome.troubles.iter().filter(|trouble| is_incomplete(trouble.kind));
         let note = Walked {
@@ -105,6 +121,15 @@ impl Listed {
             troubles: incomplete.map(Trouble::tree_bytes).collect(),
         };
         note.keep(&self.list.note);
+    }
+}
+
+impl Drop for Listed {
+    /// After a failure the note is as it was.
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take().filter(|_| self.is_taken) {
+            before.keep(&self.list.note);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::places::{create_private_dir, read_private, write_private};
+use crate::places::{create_private, create_private_dir, read_private};
 
 /// The last backup of a source that was given a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,11 +26,12 @@ impl Walked {
         serde_json::from_slice(&read_private(file).ok()?).ok()
     }
 
-    /// Writes the note. A failure is ignored: the next backup then walks everything.
+    /// Writes the note where none is. If there is one, two backups have overlapped, and neither may have what the other
+    /// was told: then none stays, and the next backup walks everything, as after any other failure.
     pub(crate) fn keep(&self, file: &Path) {
         let text = serde_json::to_vec(self).unwrap_or_default();
         let there = file.parent().map_or(Ok(()), create_private_dir);
-        if there.and_then(|()| write_private(file, &text)).is_err() {
+        if there.and_then(|()| create_private(file, &text)).is_err() {
             let _ = fs::remove_file(file);
         }
     }

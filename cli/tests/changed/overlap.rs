@@ -1,0 +1,43 @@
+//! Overlap: a backup with a list that begins before another one has ended.
+
+use std::fs;
+
+use crate::kit::{Machine, Running, noise, text, until};
+
+/// Whether there is a note of the last backup with a list.
+fn is_noted(machine: &Machine) -> bool {
+    let state = fs::read_dir(machine.path("home/.local/state/copal")).unwrap();
+    let folders = state.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut names = folders.flat_map(|path| fs::read_dir(path).unwrap()).map(|entry| entry.unwrap().file_name());
+    names.any(|name| name.to_str().unwrap().starts_with("changed-"))
+}
+
+#[test]
+fn what_one_of_two_overlapping_backups_was_told_is_missing_in_none_that_follows() {
+    let machine = super::begun();
+    assert!(is_noted(&machine));
+    machine.write("large", noise(1, 8 << 20));
+    machine.write("d1/e1/f1", "told to the first");
+    fs::write(machine.path("first"), "source/large\nsource/d1/e1/f1\n").unwrap();
+    let first = Running::start(&mut machine.with_key(&["backup", "source", "--changed-from", "first", "--json"]));
+    until("the first has taken the note", || (!is_noted(&machine)).then_some(()));
+    first.signal("STOP");
+    machine.write("d2/e2/f2", "told to the second");
+    let second = super::saved(&machine, &super::listed(&["d2/e2/f2"]), &[]);
+    assert_eq!((&second["narrowed"], &second["files_changed"]), (&false.into(), &2.into()), "{second}");
+    first.signal("CONT");
+    assert_eq!(first.end().ok().json()["narrowed"], true);
+    machine.write("d3/e0/f0", "told to the third");
+    let third = super::saved(&machine, &super::listed(&["d3/e0/f0"]), &[]);
+    assert_eq!(third["narrowed"], false, "{third}");
+    assert_eq!(super::differs(&machine, &text(&third["snapshot_id"])), "");
+    // Now one is noted again. A backup that fails leaves it as it is.
+    machine.write("d3/e0/f0", "again");
+    let aside = machine.path("aside");
+    fs::rename(machine.object("tmp"), &aside).unwrap();
+    fs::write(machine.object("tmp"), "in the way").unwrap();
+    machine.run(&["backup", "source", "--changed-from0", "list"]).exits(1);
+    fs::remove_file(machine.object("tmp")).unwrap();
+    fs::rename(aside, machine.object("tmp")).unwrap();
+    assert_eq!(super::saved(&machine, &super::listed(&["d3/e0/f0"]), &[])["narrowed"], true);
+}
