@@ -1,6 +1,8 @@
 //! Together: processes that back up, forget, prune and check one repository at once, none of which waits for another. No
 //! snapshot that was reported is lost, nothing dangles, and nobody sees damage. `COPAL_ROUNDS=n` goes on for longer.
 
+mod twice;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

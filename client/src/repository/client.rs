@@ -65,6 +65,10 @@ impl LocalClient {
         if Credentials::are_in(repository.state_dir()) {
             return Err(ClientError::WriteOnly);
         }
+        if let Some((id, keys)) = credentials::of_full_client(repository.state_dir())? {
+            return Self::load(repository, id, keys, name);
+        }
+        let _alone = credentials::alone(repository.state_dir())?;
         match credentials::of_full_client(repository.state_dir())? {
             Some((id, keys)) => Self::load(repository, id, keys, name),
             None => Self::register(repository, name),

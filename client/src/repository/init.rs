@@ -85,8 +85,9 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);
+    let mut added = Vec::new();
     for input in options.inputs.iter().chain([&SlotInput::RecoveryCode(recovery)]) {
-        add_slot(&store, &owner, input, options.argon2, "")?;
+        added.push(add_slot(&store, &owner, input, options.argon2, "")?);
     }
     let reader = options.reader.map(|reader| reader.store(&store)).transpose()?;
     let descriptor = Descriptor {
@@ -102,6 +103,10 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     };
     let bytes = descriptor.sign(&owner.signing_key());
     if !wait(objects::create_own(&store, &layout::descriptor(1), Bytes::from(bytes)))? {
+        // Another `init` was faster: these slots are of no repository.
+        for name in added.into_iter().flat_map(layout::slot) {
+            wait(store.delete(&objects::key(name)))?;
+        }
         return Err(InitError::Exists(name));
     }
     Ok(Initialised { repository: owner.repository(), recovery_code, owner })
