@@ -85,7 +85,7 @@ impl Target {
         let object = Object::Open(file.file.as_fd());
         let owner = (metadata.uid, metadata.gid);
         let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
-        let mode = mode_of(metadata.mode);
+        let mode = mode_of(metadata.safe_mode());
         let has_mode =
             KEEPS_MODES && self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
         if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on) && !self.options.no_xattrs {
@@ -107,7 +107,7 @@ impl Target {
             return;
         }
         // chown clears these bits. A program must not run with the rights of a user other than its own.
-        let mut mode = mode_of(metadata.mode);
+        let mut mode = mode_of(metadata.safe_mode());
         let powers = Mode::SUID | Mode::SGID;
         // On a directory they only pass on its group.
         if metadata.kind() != FileType::Directory && mode.intersects(powers) && self.leaves_out(Power::Bits, path) {
@@ -191,6 +191,15 @@ impl Target {
 }
 
 impl Metadata<'_> {
+    /// The mode until there is an ACL: the mode's bits for the group are then the ACL's mask, the most that anybody gets. So
+    /// they are narrowed to what the ACL gives the owning group. Setting the ACL sets them to its mask.
+    pub fn safe_mode(&self) -> u32 {
+        let acl = self.xattrs.iter().find(|(name, _)| name == b"system.posix_acl_access");
+        let (entries, _) = acl.and_then(|(_, value)| value.get(4..)).unwrap_or_default().as_chunks::<8>();
+        let of_group = entries.iter().find(|[tag, zero, ..]| [*tag, *zero] == [ACL_GROUP, 0]);
+        of_group.map_or(self.mode, |[_, _, rights, ..]| self.mode & (!0o070 | u32::from(*rights) << 3))
+    }
+
     fn kind(&self) -> FileType {
         kind_of(self.mode)
     }
@@ -223,7 +232,7 @@ fn change(
         Err(Errno::ACCESS) if Space::of(name) == Space::User && metadata.kind() != FileType::Symlink => {
             object.chmod(Mode::RWXU)?;
             let changed = act();
-            object.chmod(mode_of(metadata.mode & 0o777))?;
+            object.chmod(mode_of(metadata.safe_mode() & 0o777))?;
             changed
         }
         changed => changed,
@@ -244,3 +253,7 @@ pub fn is_power(name: &[u8]) -> bool {
 fn is_acl(name: &[u8]) -> bool {
     name.starts_with(b"system.posix_acl_")
 }
+
+/// The tag of an ACL's entry for the owning group (acl(5), `ACL_GROUP_OBJ`). An entry is a tag and rights of two bytes each,
+/// and an id.
+const ACL_GROUP: u8 = 4;

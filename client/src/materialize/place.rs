@@ -52,6 +52,14 @@ impl Target {
         })
     }
 
+    /// Examines the place of an entry, and removes what must be removed from it.
+    pub fn make_way(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<TargetState, WriteError> {
+        match self.look(path, wanted)? {
+            TargetState::Taken => self.remove_existing(path).map(|()| TargetState::Free),
+            place => Ok(place),
+        }
+    }
+
     /// Whether the wanted entry exists, whatever the overwrite option says.
     pub fn has(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<bool, WriteError> {
         Ok(self.find(path)?.is_some_and(|(at, stat)| matches(&at, &stat, wanted)))

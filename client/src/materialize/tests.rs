@@ -102,6 +102,29 @@ fn a_file_comes_with_content_and_metadata() {
 }
 
 #[test]
+fn without_its_acl_a_file_gives_its_group_no_more_than_the_acl_did() {
+    let acl = |of_group: u8| {
+        let entry = |tag: u8, rights: u8, id: u32| [&[tag, 0, rights, 0][..], &id.to_le_bytes()].concat();
+        let (user, any) = (entry(2, 6, 4711), u32::MAX);
+        let rest = [entry(4, of_group, any), entry(16, 6, any), entry(32, 0, any)].concat();
+        [vec![2, 0, 0, 0], entry(1, 6, any), user, rest].concat()
+    };
+    for (of_group, mode) in [(0, 0o100600), (4, 0o100640), (6, 0o100660)] {
+        let place = Playground::new();
+        let target = place.target(TargetOptions { no_xattrs: true, ..TargetOptions::default() });
+        let xattrs = [(b"system.posix_acl_access".to_vec(), acl(of_group))];
+        let wanted = Metadata { xattrs: &xattrs, ..metadata(0o100660) };
+        let file = target.create_file(&path("file"), wanted.safe_mode()).unwrap();
+        target.set_file_metadata(&file, &wanted);
+        assert_eq!(place.stat("file").mode, mode);
+        let target = place.target(TargetOptions::default());
+        target.set_metadata(&path("file"), &wanted).unwrap();
+        let has_acl = Extras::read(&place.at("file")).xattrs == xattrs;
+        assert_eq!(place.stat("file").mode, if has_acl { 0o100660 } else { mode });
+    }
+}
+
+#[test]
 fn what_gives_rights_is_left_out_and_counted_where_it_is_not_trusted() {
     // The default leaves rights out where owners are left out: they would be those of the user who restores.
     for (powers, no_owner) in [(Powers::LeftOut, false), (Powers::default(), true)] {

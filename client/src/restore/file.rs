@@ -11,9 +11,9 @@ use copal_format::tree::{Content, Entry, Inline, Owner};
 use super::RestoreError;
 use super::handle::Handle;
 use super::work::Work;
-use crate::materialize::{Metadata, Target, TargetFile, WriteError};
+use crate::materialize::{Metadata, Target, TargetFile, TargetState, Wanted, WriteError};
 use crate::read::Xattr;
-use crate::system::Birth;
+use crate::system::{Birth, FileType};
 
 /// The metadata to set once the content is written.
 pub(super) struct LateMetadata {
@@ -33,8 +33,10 @@ pub(super) struct Restoring {
     /// Whether it is written in one piece, which sets its length.
     is_one_piece: bool,
     has_holes: bool,
-    /// Whether another entry is in its place, to be removed when the first bytes are ready.
+    /// Whether another entry is in its place, to be removed when the first bytes are ready; and whether it is the only
+    /// name of its file.
     replaces: bool,
+    is_alone: bool,
     handle: Arc<Mutex<Handle>>,
     /// Pieces still to write, plus one until all pieces have been added.
     left: AtomicU64,
@@ -76,6 +78,7 @@ impl Restoring {
             extents: Extents::of(entry),
             late: LateMetadata::of(entry),
             replaces,
+            is_alone: entry.extras.hardlink.is_none(),
             handle: Arc::default(),
             left: AtomicU64::new(1),
             is_named: AtomicBool::new(false),
@@ -173,7 +176,17 @@ impl Restoring {
         let opened = match &*handle {
             Handle::Open(file) => return Ok(Some(file.clone())),
             Handle::Failed | Handle::Finished => return Ok(None),
-            Handle::None => self.make(target),
+            Handle::None => match self.make(target) {
+                // Somebody has written to it since it was looked at.
+                Ok(None) => {
+                    *handle = Handle::Failed;
+                    work.count(|tally| tally.files_skipped += 1);
+                    work.leave_unverified(&self.place);
+                    return Ok(None);
+                }
+                Ok(Some(file)) => Ok(file),
+                Err(error) => Err(error),
+            },
             Handle::Closed => target.reopen_file(&self.place),
         };
         match opened {
@@ -193,18 +206,23 @@ impl Restoring {
         }
     }
 
-    fn make(&self, target: &Target) -> Result<TargetFile, WriteError> {
+    /// Creates the file; none if what is in its place is to be left there by now.
+    fn make(&self, target: &Target) -> Result<Option<TargetFile>, WriteError> {
         if self.replaces {
-            target.remove_existing(&self.place)?;
+            let (kind, size, mtime) = (FileType::RegularFile, self.size, self.late.mtime);
+            let wanted = Wanted { kind, size, mtime, points_to: None, device: None, is_alone: self.is_alone };
+            if matches!(target.make_way(&self.place, &wanted)?, TargetState::Kept | TargetState::Same) {
+                return Ok(None);
+            }
         }
-        let file = target.create_file(&self.place, self.late.metadata().mode)?;
+        let file = target.create_file(&self.place, self.late.metadata().safe_mode())?;
         if self.has_holes {
             file.keep_holes()?;
         }
         if !self.is_one_piece && self.size > 0 {
             file.set_length(self.size)?;
         }
-        Ok(file)
+        Ok(Some(file))
     }
 
     fn write_failed(&self, work: &Work<'_>, error: WriteError) {

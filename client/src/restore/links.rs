@@ -82,7 +82,7 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
     };
     if !is_whole {
         let first = work.request.scope.outside(existing);
-        work.damaged(place, format!("it is another name of /{first}, which is not wholly restored"));
+        work.trouble(place, format!("it is another name of /{first}, which is not wholly restored"));
     }
     match target.existing(place)? {
         Some(other) if other.id() == stat.id() => {

@@ -2,14 +2,6 @@
 
 use super::*;
 
-/// Makes room for an entry, as the workers of a restore do.
-fn make_way(target: &Target, path: &TreePath, wanted: &Wanted<'_>) -> Result<TargetState, WriteError> {
-    match target.look(path, wanted)? {
-        TargetState::Taken => target.remove_existing(path).map(|()| TargetState::Free),
-        place => Ok(place),
-    }
-}
-
 #[test]
 fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
     let place = Playground::new();
@@ -35,6 +27,11 @@ fn a_file_that_is_not_older_than_that_of_the_snapshot_stays_if_that_is_wanted() 
     assert_eq!(state(6, mtime), TargetState::Kept);
     assert_eq!(state(5, Time(mtime.0 - 1)), TargetState::Kept);
     assert_eq!(state(5, Time(mtime.0 + 1)), TargetState::Taken);
+    // It was older when it was looked at, and somebody writes to it before it is replaced.
+    fs::write(place.at("file"), "67890").unwrap();
+    let wanted = Wanted { mtime: Time(mtime.0 + 1), ..wanted(5) };
+    assert_eq!(target.make_way(&path("file"), &wanted).unwrap(), TargetState::Kept);
+    assert_eq!(fs::read(place.at("file")).unwrap(), b"67890");
 }
 
 #[test]
@@ -49,10 +46,10 @@ fn overwriting_never_changed_and_always_do_what_they_say() {
         write(&target, "file", b"12345");
         write(&target, "other", b"1");
         symlink("nowhere", place.at("link")).unwrap();
-        assert_eq!(make_way(&target, &path("file"), &wanted(5)).unwrap(), same, "{overwrite:?}");
-        assert_eq!(make_way(&target, &path("other"), &wanted(5)).unwrap(), other, "{overwrite:?}");
-        assert_eq!(make_way(&target, &path("link"), &wanted(5)).unwrap(), other, "{overwrite:?}");
-        assert_eq!(make_way(&target, &path("absent"), &wanted(5)).unwrap(), TargetState::Free, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("file"), &wanted(5)).unwrap(), same, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("other"), &wanted(5)).unwrap(), other, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("link"), &wanted(5)).unwrap(), other, "{overwrite:?}");
+        assert_eq!(target.make_way(&path("absent"), &wanted(5)).unwrap(), TargetState::Free, "{overwrite:?}");
         assert_eq!(place.at("other").exists(), other == TargetState::Kept);
     }
 }
@@ -63,7 +60,7 @@ fn a_file_with_several_names_is_replaced_under_one_only() {
     let target = place.overwriting(Overwrite::Always);
     write(&target, "file", b"old");
     fs::hard_link(place.at("file"), place.path.join("elsewhere")).unwrap();
-    assert_eq!(make_way(&target, &path("file"), &wanted(3)).unwrap(), TargetState::Free);
+    assert_eq!(target.make_way(&path("file"), &wanted(3)).unwrap(), TargetState::Free);
     write(&target, "file", b"new");
     assert_eq!(fs::read(place.path.join("elsewhere")).unwrap(), b"old");
 }
@@ -76,11 +73,11 @@ fn a_directory_with_content_makes_way_only_if_allowed() {
     fs::write(place.at("full/below/file"), "").unwrap();
     symlink(place.path.join("outside"), place.at("full/link")).unwrap();
     let target = place.target(TargetOptions::default());
-    assert_eq!(make_way(&target, &path("empty"), &wanted(1)).unwrap(), TargetState::Free);
-    assert!(matches!(make_way(&target, &path("full"), &wanted(1)), Err(WriteError::InTheWay { .. })));
+    assert_eq!(target.make_way(&path("empty"), &wanted(1)).unwrap(), TargetState::Free);
+    assert!(matches!(target.make_way(&path("full"), &wanted(1)), Err(WriteError::InTheWay { .. })));
     assert!(place.at("full/below/file").exists());
     let target = place.target(TargetOptions { replace_full_directories: true, ..TargetOptions::default() });
-    assert_eq!(make_way(&target, &path("full"), &wanted(1)).unwrap(), TargetState::Free);
+    assert_eq!(target.make_way(&path("full"), &wanted(1)).unwrap(), TargetState::Free);
     assert!(!place.at("full").exists());
     place.assert_outside_is_untouched();
 }
@@ -117,7 +114,7 @@ fn a_link_in_the_target_never_leads_out_of_it() {
             &|| target.hardlink(&path("stolen"), &inside),
             &|| target.hardlink(&path("out/below/name"), &path("out")),
             &|| target.remove_existing(&inside),
-            &|| make_way(&target, &inside, &wanted(0)).map(drop),
+            &|| target.make_way(&inside, &wanted(0)).map(drop),
             &|| target.set_metadata(&inside, &metadata(0o100777)),
         ];
         for act in acts {
@@ -144,7 +141,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     let target = place.overwriting(Overwrite::Always);
     assert!(target.create_file(&path("file"), 0o600).is_err());
     assert!(target.reopen_file(&path("file")).is_err());
-    assert_eq!(make_way(&target, &path("file"), &wanted(4)).unwrap(), TargetState::Free);
+    assert_eq!(target.make_way(&path("file"), &wanted(4)).unwrap(), TargetState::Free);
     write(&target, "file", b"mine");
     place.assert_outside_is_untouched();
 }
