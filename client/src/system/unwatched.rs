@@ -26,6 +26,10 @@ pub(crate) fn mounts() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(Vec::new())
 }
 
+pub(crate) fn clocks() -> Vec<(PathBuf, bool)> {
+    Vec::new()
+}
+
 pub(crate) fn mount_table() -> PathBuf {
     PathBuf::new()
 }

@@ -223,7 +223,7 @@ impl Assembly<'_, '_> {
     /// Finishes a write-only client's kept tree before the receipt: the next backup asks the index what it can reuse.
     fn keep_tree(&mut self, tree: &FinishedTree, hash: ObjectHash) {
         let Some(kept) = self.kept.take() else { return };
-        let (begun, bytes) = (self.begun(), self.outcome.counts.bytes);
+        let (begun, bytes) = (self.clock.begun(self.started), self.outcome.counts.bytes);
         let kept = kept.finish(KeptSnapshot { id: Some(hash.snapshot()), root: tree.root, begun, bytes });
         self.outcome.not_kept = kept.err().or(self.outcome.not_kept.take());
     }
@@ -233,7 +233,7 @@ impl Assembly<'_, '_> {
         // A clock that is far behind must not make the newest snapshot look old.
         let corrected = Time(self.started.0.saturating_sub(self.outcome.clock_ahead.unwrap_or(0)));
         let described = Described {
-            info: &self.outcome.info(options, self.begun()),
+            info: &self.outcome.info(options, self.clock.begun(self.started)),
             root: tree.root,
             is_partial: partial,
             time: options.time.unwrap_or(corrected),

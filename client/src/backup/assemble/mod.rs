@@ -2,6 +2,7 @@
 //! snapshot at the end.
 
 mod archive;
+mod begun;
 mod claim;
 mod copied;
 mod stream;
@@ -12,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
@@ -46,6 +47,7 @@ use crate::entropy::secret;
 use crate::progress::Progress;
 use crate::repository::{Access, LocalClient};
 use crate::scan::{AsPath, source_of};
+use begun::Clock;
 
 /// One attempt at a snapshot, based on one state of the repository.
 pub(super) struct Attempt<'a> {
@@ -142,7 +144,7 @@ impl Attempt<'_> {
                 outcome,
                 base: None,
                 started: now(),
-                newest_change: None,
+                clock: Clock::Own,
                 listed: Instant::now(),
             };
             let made = assembly.take(source, &tools).and_then(|()| assembly.finish());
@@ -196,8 +198,7 @@ struct Assembly<'a, 'c> {
     /// In a narrowed backup, the counts of the parent snapshot without the entries that were looked at.
     base: Option<Counts>,
     started: Time,
-    /// The newest change of a source that is read elsewhere, as far as its entries are taken.
-    newest_change: Option<Time>,
+    clock: Clock,
     listed: Instant,
 }
 
@@ -206,6 +207,7 @@ impl Assembly<'_, '_> {
     fn take(&mut self, source: &mut Source<'_>, tools: &Tools<'_>) -> Result<(), BackupError> {
         match source {
             Source::Tree { scan, ahead, changed } => {
+                self.clock = Clock::of(scan.options());
                 let list = changed.as_ref().zip(self.attempt.followed.as_ref());
                 let scope = list.map(|(list, followed)| self.narrow(list, followed, scan)).transpose()?;
                 if let Some(scope) = scope.as_ref().filter(|_| self.base.is_some()) {
@@ -251,9 +253,7 @@ impl Assembly<'_, '_> {
         if !self.store(&entry)? {
             return Ok(());
         }
-        if self.as_path.moves(&entry.path) && entry.ctime <= self.started {
-            self.newest_change = self.newest_change.max(Some(entry.ctime));
-        }
+        self.clock.saw(&entry.path, entry.ctime, (self.started, self.as_path.moves(&entry.path)));
         let counts = &mut self.outcome.counts;
         match entry.kind() {
             EntryKind::File => {
@@ -302,15 +302,6 @@ impl Assembly<'_, '_> {
             self.kept = None;
             self.outcome.not_kept = Some(error);
         }
-    }
-
-    /// The time for the next backup of this source to compare with: what changed shortly before or later is read again.
-    ///
-    /// A source that is read elsewhere may be a snapshot of a file system, made at some time before this run. A file may
-    /// have been written again right after that, within the same tick of the clock, so that its times do not show it. The
-    /// snapshot is no older than the newest change in it, and may have older bytes of files that were written shortly before.
-    fn begun(&self) -> Time {
-        self.newest_change.map_or(self.started, |newest| newest - DELAYED)
     }
 
     fn trouble(&mut self, trouble: Trouble) {
@@ -374,10 +365,6 @@ fn refused(error: SessionError) -> Result<Trouble, SessionError> {
 
 /// Bytes that may be read ahead.
 const READ_AHEAD: u64 = 64 << 20;
-
-/// So long may a file's bytes wait to be written while a snapshot of the file system has its new times already. On btrfs 0.24 s
-/// were seen.
-const DELAYED: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

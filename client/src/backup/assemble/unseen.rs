@@ -7,7 +7,7 @@ use copal_format::tree::{Entry, EntryKind, PageContent, Passed, WalkError};
 
 use super::super::narrowed::unreadable;
 use super::super::{BackupError, Compared};
-use super::{Assembly, DELAYED, Known};
+use super::{Assembly, Known};
 use crate::changed::{Gap, Narrowing, Walked};
 use crate::clock::now;
 use crate::scan::{Scan, Scope};
@@ -30,8 +30,7 @@ impl Assembly<'_, '_> {
             // A kept tree stores no counts. Each entry is counted as it is taken over.
             let is_counted = self.attempt.parent.kept.is_none();
             self.base = Some(if is_counted { snapshot.counts } else { Counts::default() });
-            // Entries that are taken over unseen are no newer than the newest change of the parent snapshot.
-            self.newest_change = scan.as_path().is_set().then(|| snapshot.begun + DELAYED);
+            self.clock.follow(snapshot.begun, self.started);
             self.outcome.is_narrowed = true;
         }
         Ok(scope)

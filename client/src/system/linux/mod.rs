@@ -21,7 +21,7 @@ use rustix::io::Errno;
 pub use crate::system::unix::birth::Birth;
 pub use extras::link_target;
 pub use holes::holes_of;
-pub(crate) use watch::{Watches, mount_table, mounts};
+pub(crate) use watch::{Watches, clocks, mount_table, mounts};
 
 /// What a backup here sees of its entries: everything.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(255);

@@ -74,6 +74,21 @@ pub(crate) fn mounts() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
 }
 
+/// Each mount point, and whether the times of what is mounted there are another machine's, or those of a program that may be
+/// in touch with one. Empty if the table cannot be read.
+pub(crate) fn clocks() -> Vec<(PathBuf, bool)> {
+    clocks_in(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
+}
+
+fn clocks_in(table: &[u8]) -> Vec<(PathBuf, bool)> {
+    let mount = |line: &[u8]| {
+        let point = unescaped(line.split(|byte| *byte == b' ').nth(4)?);
+        let kind = line.windows(3).position(|three| three == b" - ").map(|at| &line[at + 3..])?;
+        Some((point, SERVED.iter().any(|served| kind.starts_with(served))))
+    };
+    table.split(|byte| *byte == b'\n').filter_map(mount).collect()
+}
+
 /// The name of this process's mount namespace. Processes with the same name see the same mounts.
 pub(crate) fn mount_table() -> PathBuf {
     std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default()
@@ -104,6 +119,9 @@ const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::DONT_FOLLOW);
+/// How the names of file systems begin whose times this machine's clock does not make.
+const SERVED: [&[u8]; 12] =
+    [b"nfs", b"cifs", b"smb", b"fuse", b"9p", b"ceph", b"afs", b"lustre", b"virtiofs", b"vboxsf", b"beegfs", b"gpfs"];
 const TOO_FEW: &str =
     "the system watches no more directories for this user: raise fs.inotify.max_user_watches with sysctl";
 const BUFFER_BYTES: usize = 64 << 10;
@@ -116,5 +134,16 @@ mod tests {
     fn the_table_of_mounts_writes_blanks_in_octal_digits() {
         assert_eq!(unescaped(br"/mnt/a\040b\134c\01"), PathBuf::from(r"/mnt/a b\c\01"));
         assert!(mounts().unwrap().iter().any(|(path, _)| path == Path::new("/")));
+    }
+
+    #[test]
+    fn times_of_servers_are_told_from_those_of_this_machine() {
+        let table = b"22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n\
+            40 22 0:50 / /mnt/a\\040b rw,relatime shared:2 master:3 - nfs4 server:/srv rw\n\
+            41 22 0:51 / /mnt/ssh rw - fuse.sshfs host:/ rw\n";
+        let found: Vec<(&Path, bool)> =
+            vec![(Path::new("/"), false), (Path::new("/mnt/a b"), true), (Path::new("/mnt/ssh"), true)];
+        assert!(clocks_in(table).iter().map(|(at, is_served)| (at.as_path(), *is_served)).eq(found));
+        assert!(!clocks().is_empty());
     }
 }

@@ -1,0 +1,121 @@
+//! Begun: the time for the next backup of a source to compare with. What changed shortly before or later is read again: it
+//! may have been written once more within the same tick of the clock, so that its times do not show it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+
+use crate::clock::now;
+use crate::scan::{Root, ScanOptions, source_of};
+use crate::system::{clocks, tree_bytes};
+
+/// Where the times in a source come from.
+pub(super) enum Clock {
+    /// From this machine.
+    Own,
+    /// A source that is read elsewhere may be a snapshot of a file system, made at some time before this run. It is no older
+    /// than the newest change in it, and may have older bytes of files that were written shortly before.
+    Snapshot { newest: Option<Time> },
+    /// Some from a server, whose clock may be behind this machine's: by no more than the least time between a change in
+    /// `below` and when it was seen here, in nanoseconds.
+    Server { behind: i64, below: Vec<TreePath> },
+}
+
+impl Clock {
+    pub(super) fn of(options: &ScanOptions) -> Self {
+        if options.as_path.is_set() {
+            return Self::Snapshot { newest: None };
+        }
+        let below = served(options.roots.iter().map(Root::path), &clocks());
+        if below.is_empty() { Self::Own } else { Self::Server { behind: i64::MAX, below } }
+    }
+
+    /// What a backup begins with that takes over entries unseen, which are no newer than `begun` of the parent snapshot says.
+    pub(super) fn follow(&mut self, begun: Time, started: Time) {
+        match self {
+            Self::Own => {}
+            Self::Snapshot { newest } => *newest = Some(begun + DELAYED),
+            Self::Server { behind, .. } => *behind = started.0.saturating_sub(begun.0),
+        }
+    }
+
+    /// Takes note of when an entry last changed.
+    pub(super) fn saw(&mut self, path: &TreePath, ctime: Time, (started, is_moved): (Time, bool)) {
+        match self {
+            Self::Snapshot { newest } if is_moved && ctime <= started => *newest = (*newest).max(Some(ctime)),
+            Self::Server { behind, below } if below.iter().any(|top| path.is_within(top)) => {
+                *behind = (*behind).min(now().0.saturating_sub(ctime.0));
+            }
+            _ => {}
+        }
+    }
+
+    /// The time to compare with, of a backup that was started at this time.
+    pub(super) fn begun(&self, started: Time) -> Time {
+        match self {
+            Self::Snapshot { newest: Some(newest) } => *newest - DELAYED,
+            Self::Server { behind, .. } if *behind < i64::MAX => {
+                started - Duration::from_nanos((*behind).max(0) as u64)
+            }
+            _ => started,
+        }
+    }
+}
+
+/// The places in a source whose times come from another machine. `mounts` has each mount point, and whether they do there.
+fn served<'r>(roots: impl Iterator<Item = &'r TreePath>, mounts: &[(PathBuf, bool)]) -> Vec<TreePath> {
+    let mut served = Vec::new();
+    for root in roots {
+        let path = source_of(root);
+        let over = mounts.iter().filter(|(at, _)| path.starts_with(at));
+        if over.max_by_key(|(at, _)| at.components().count()).is_some_and(|(_, is_served)| *is_served) {
+            served.push(root.clone());
+        }
+        let below = mounts.iter().filter(|(at, is_served)| *is_served && at.starts_with(&path));
+        served.extend(below.filter_map(|(at, _)| TreePath::new(&tree_bytes(at)?[..]).ok()));
+    }
+    served
+}
+
+/// So long may a file's bytes wait to be written while a snapshot of the file system has its new times already. On btrfs 0.24 s
+/// were seen.
+const DELAYED: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_server_the_newest_change_tells_how_far_its_clock_may_be_behind() {
+        let path = |text: &str| TreePath::new(text).unwrap();
+        let (started, hour, minute) = (now(), Duration::from_secs(3600), Duration::from_secs(60));
+        let mut clock = Clock::Server { behind: i64::MAX, below: vec![path("mnt/nfs")] };
+        let mut begun_after = |at: &str, ctime: Time| {
+            clock.saw(&path(at), ctime, (started, false));
+            clock.begun(started)
+        };
+        assert_eq!(begun_after("mnt", started), started, "this machine's own times say nothing of the server's");
+        let begun = begun_after("mnt/nfs/a", started - hour);
+        assert!(begun <= started - hour && begun > started - hour - minute, "it may be an hour behind");
+        let begun = begun_after("mnt/nfs/b", started - minute);
+        assert!(begun <= started - minute && begun > started - 2 * minute);
+        assert_eq!(begun_after("mnt/nfs/c", started + hour), started, "it is not behind");
+    }
+
+    #[test]
+    fn the_mount_that_a_path_lies_on_decides_and_those_below_it() {
+        let served_in = |root: &str| {
+            let mounts = [("/", false), ("/srv", true), ("/srv/disk", false), ("/home/ada/far", true)];
+            let mounts = mounts.map(|(at, is_served)| (PathBuf::from(at), is_served));
+            served([&TreePath::new(root).unwrap()].into_iter(), &mounts)
+                .iter()
+                .map(TreePath::to_string)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(served_in("srv/data"), ["srv/data"]);
+        assert_eq!(served_in("srv/disk/data"), [""; 0]);
+        assert_eq!(served_in("home"), ["home/ada/far"]);
+    }
+}
