@@ -291,23 +291,3 @@ fn date(store: &FsStore, name: &str, time: std::time::SystemTime) {
 fn key(name: &str) -> Key {
     Key::new(name).expect("a key")
 }
-
-#[test]
-fn what_root_makes_in_a_directory_of_another_user_belongs_to_that_user() -> Result<(), StoreError> {
-    use std::os::unix::fs::{MetadataExt, chown};
-
-    let place = tempfile::tempdir().expect("a directory");
-    let is_root = rustix::process::geteuid().is_root();
-    let own = std::fs::metadata(place.path()).expect("metadata");
-    let owner = if is_root { (4711, 4712) } else { (own.uid(), own.gid()) };
-    if is_root {
-        chown(place.path(), Some(owner.0), Some(owner.1)).expect("root may");
-    }
-    let store = FsStore::open(place.path())?;
-    create(&store, "a/b")?;
-    for made in ["a", "a/b", "tmp"] {
-        let made = std::fs::metadata(place.path().join(made)).expect("metadata");
-        assert_eq!((made.uid(), made.gid()), owner);
-    }
-    Ok(())
-}

@@ -9,7 +9,6 @@ use std::path::Path;
 use memmap2::Mmap;
 use rustix::fs::{AtFlags, Dir, FileType as RawType, Mode, OFlags};
 pub(crate) use rustix::io::Errno;
-use rustix::process::{Gid, Uid};
 pub(crate) use std::os::unix::fs::FileExt;
 
 use super::Kind;
@@ -50,9 +49,6 @@ impl Root {
         if is_shared {
             rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR | Mode::RGRP)?;
         }
-        if let Some((user, group)) = self.other_owner(is_shared)? {
-            let _ = rustix::fs::fchown(&file, Some(user), group);
-        }
         Ok(file.into())
     }
 
@@ -80,21 +76,7 @@ impl Root {
         if is_shared {
             rustix::fs::chmodat(&self.0, path, Mode::RWXU | SHARED_DIRECTORY, AtFlags::empty())?;
         }
-        if let Some((user, group)) = self.other_owner(is_shared)? {
-            let _ = rustix::fs::chownat(&self.0, path, Some(user), group, AtFlags::SYMLINK_NOFOLLOW);
-        }
         Ok(())
-    }
-
-    /// Who gets what root makes here: the directory's owner, who could not use the repository any more otherwise. A shared
-    /// directory passes its group on by itself. A server may refuse root to change owners; then it stays root's.
-    fn other_owner(&self, is_shared: bool) -> io::Result<Option<(Uid, Option<Gid>)>> {
-        if !rustix::process::geteuid().is_root() {
-            return Ok(None);
-        }
-        let stat = rustix::fs::fstat(&self.0)?;
-        let group = (!is_shared).then(|| Gid::from_raw(stat.st_gid));
-        Ok((stat.st_uid != 0).then(|| (Uid::from_raw(stat.st_uid), group)))
     }
 
     pub(crate) fn link(&self, from: &str, to: &str) -> io::Result<()> {
