@@ -1,8 +1,9 @@
 //! Narrowed: reads the scan of a scope and the parent snapshot side by side, both in tree order. What is not in the scope
 //! is taken over from the parent snapshot, whole pages unread where nothing below them is in the scope.
 
-use std::fs;
+use std::fs::{self, File};
 use std::iter::Peekable;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec;
 
@@ -19,7 +20,10 @@ use super::cursor::ParentEntry;
 use super::outbox::{Outbox, Outgoing};
 use super::parent::{Compared, Parent};
 use super::{BackupError, Outcome, Source, Trouble, TroubleKind};
-use crate::changed::{Gap, Narrowing, Walked};
+use crate::changed::{Gap, Narrowing, Walked, put};
+use crate::credentials::alone;
+use crate::entropy::random;
+use crate::places::read_private;
 use crate::reader::TreeError;
 use crate::scan::{Extent, ScanEvent, Scanned, Scope, source_of};
 use crate::system::FileType;
@@ -30,7 +34,9 @@ pub(super) struct Listed {
     configuration: String,
     /// What was noted of the last backup.
     before: Option<Walked>,
-    /// Whether the note was taken away.
+    /// What the file of the note should hold until this backup ends; none if nothing.
+    left: Option<Vec<u8>>,
+    /// Whether that is a token of this backup, in place of the note.
     is_taken: bool,
 }
 
@@ -64,16 +70,26 @@ impl<E: Into<BackupError>> From<E> for End {
 }
 
 impl Listed {
-    /// Reads the note. Only the note says what a list follows that names no snapshot. So a backup with such a list takes it
-    /// away: another one that begins before this one has ended looks at everything.
+    /// Reads the note. Only the note says what a list follows that names no snapshot. So a backup with such a list puts a
+    /// token in its place: another one that begins before this one has ended looks at everything, and only the last one that
+    /// began notes its snapshot.
     pub(super) fn of(source: &Source<'_>, is_dry_run: bool) -> Option<Self> {
         let Source::Tree { scan, changed: Some(list), .. } = source else { return None };
-        let before = Walked::read(&list.note);
-        let is_taken = !is_dry_run && (list.since.is_none() || before.is_none());
-        // If it is gone by now, another backup has taken it.
-        let is_mine = !is_taken || fs::remove_file(&list.note).is_ok();
-        let before = before.filter(|_| is_mine);
-        Some(Self { list: list.clone(), configuration: list.configuration(scan.options()), before, is_taken })
+        let is_taken = !is_dry_run && list.since.is_none();
+        let _alone = alone_at(&list.note);
+        let mut left = read_private(&list.note).ok();
+        let before = left.as_deref().and_then(Walked::parse);
+        if is_taken {
+            let token: [u8; 16] = random();
+            put(&list.note, &token);
+            left = Some(token.to_vec());
+        }
+        Some(Self { list: list.clone(), configuration: list.configuration(scan.options()), before, left, is_taken })
+    }
+
+    /// Whether no other backup has begun or ended since this one began.
+    fn is_only(&self) -> bool {
+        read_private(&self.list.note).ok() == self.left
     }
 
     /// The snapshot that the list follows, and what was noted of it; a gap if it follows none.
@@ -107,10 +123,11 @@ impl Listed {
     /// Notes the snapshot, for the next list.
     pub(super) fn note(mut self, outcome: &Outcome) {
         let Some(snapshot) = outcome.snapshot.or(outcome.parent) else { return };
-        if !self.is_taken && self.before.is_some() && Walked::read(&self.list.note) == self.before {
-            let _ = fs::remove_file(&self.list.note);
-        }
         self.is_taken = false;
+        let _alone = alone_at(&self.list.note);
+        if !self.is_only() {
+            return;
+        }
         let before = self.before.take().filter(|_| outcome.is_narrowed);
         let is_incomplete = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Changing);
         let incomplete = outcome.troubles.iter().filter(|trouble| is_incomplete(trouble.kind));
@@ -127,8 +144,12 @@ impl Listed {
 impl Drop for Listed {
     /// After a failure the note is as it was.
     fn drop(&mut self) {
-        if let Some(before) = self.before.take().filter(|_| self.is_taken) {
-            before.keep(&self.list.note);
+        let _alone = self.is_taken.then(|| alone_at(&self.list.note));
+        if self.is_taken && self.is_only() {
+            match &self.before {
+                Some(before) => before.keep(&self.list.note),
+                None => drop(fs::remove_file(&self.list.note)),
+            }
         }
     }
 }
@@ -252,6 +273,11 @@ fn path_of(event: &ScanEvent) -> &TreePath {
         | ScanEvent::Skipped { path, .. }
         | ScanEvent::BadIgnoreFile { path, .. } => path,
     }
+}
+
+/// Held while the note is read and replaced: then no other process does that.
+fn alone_at(note: &Path) -> Option<File> {
+    alone(note.parent()?).ok().flatten()
 }
 
 /// A page of the parent snapshot that cannot be read: a whole walk does without it.

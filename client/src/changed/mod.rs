@@ -7,4 +7,4 @@ mod narrowing;
 mod note;
 
 pub use narrowing::{Gap, Narrowing};
-pub(crate) use note::Walked;
+pub(crate) use note::{Walked, put};

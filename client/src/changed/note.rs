@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::places::{create_private, create_private_dir, read_private};
+use crate::places::{create_private_dir, write_private};
 
 /// The last backup of a source that was given a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,18 +21,21 @@ pub(crate) struct Walked {
 }
 
 impl Walked {
-    /// Reads the note; none if there is none that can be read.
-    pub(crate) fn read(file: &Path) -> Option<Self> {
-        serde_json::from_slice(&read_private(file).ok()?).ok()
+    /// Reads what a note says; none if it says nothing.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
     }
 
-    /// Writes the note where none is. If there is one, two backups have overlapped, and neither may have what the other
-    /// was told: then none stays, and the next backup walks everything, as after any other failure.
+    /// Writes the note. A failure is ignored: the next backup then walks everything.
     pub(crate) fn keep(&self, file: &Path) {
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        let there = file.parent().map_or(Ok(()), create_private_dir);
-        if there.and_then(|()| create_private(file, &text)).is_err() {
-            let _ = fs::remove_file(file);
-        }
+        put(file, &serde_json::to_vec(self).unwrap_or_default());
+    }
+}
+
+/// Writes something to the file of the note. If that fails, there is no note.
+pub(crate) fn put(file: &Path, bytes: &[u8]) {
+    let there = file.parent().map_or(Ok(()), create_private_dir);
+    if there.and_then(|()| write_private(file, bytes)).is_err() {
+        let _ = fs::remove_file(file);
     }
 }
