@@ -23,8 +23,12 @@ fn the_first_backups_of_a_machine_register_one_client() {
         for number in 0..3 {
             machine.write(&format!("{number}/file"), number.to_string());
         }
-        let source = |number: usize| machine.source(number.to_string()).display().to_string();
-        at_once(|number| machine.run(&["backup", &source(number)]).ok());
+        let backup = |number: usize| {
+            let source = machine.source(number.to_string()).display().to_string();
+            let mut backup = machine.with_key(&["backup", &source]);
+            backup.env("HOME", machine.path("another home")).env("COPAL_HOST", "another").ran().ok()
+        };
+        at_once(backup);
         let clients = texts(&machine.json(&["client", "list"]), "id");
         assert_eq!(clients.len(), before + 1, "{clients:?}");
         let of: BTreeSet<String> = texts(&machine.json(&["snapshots"]), "client").into_iter().collect();

@@ -70,7 +70,8 @@ impl Target {
     pub fn is_alike(&self, stat: &EntryStat, metadata: &Metadata<'_>) -> bool {
         let has_owner = (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
         let keeps_owner = self.options.no_owner || !system::is_root();
-        (has_owner || keeps_owner) && (stat.mode == metadata.mode || metadata.kind() == FileType::Symlink)
+        let mode = if self.options.no_xattrs { metadata.safe_mode() } else { metadata.mode };
+        (has_owner || keeps_owner) && (stat.mode == mode || metadata.kind() == FileType::Symlink)
     }
 
     /// Sets the metadata of a file just written; do not write to it afterwards.

@@ -61,18 +61,22 @@ impl LocalClient {
 
     /// This machine's client. Registers a new full client if there is none yet.
     pub fn load_or_register(repository: &Repository, name: &str) -> Result<Self, ClientError> {
+        if let Some((id, keys)) = Self::kept(repository)? {
+            return Self::load(repository, id, keys, name);
+        }
+        let _alone = credentials::alone(repository.state_dir())?;
+        match Self::kept(repository)? {
+            Some((id, keys)) => Self::load(repository, id, keys, name),
+            None => Self::register(repository, name),
+        }
+    }
+
+    fn kept(repository: &Repository) -> Result<Option<(ClientId, ClientKeys)>, ClientError> {
         // On a write-only machine, keys of a full client would let a thief forget snapshots.
         if Credentials::are_in(repository.state_dir()) {
             return Err(ClientError::WriteOnly);
         }
-        if let Some((id, keys)) = credentials::of_full_client(repository.state_dir())? {
-            return Self::load(repository, id, keys, name);
-        }
-        let _alone = credentials::alone(repository.state_dir())?;
-        match credentials::of_full_client(repository.state_dir())? {
-            Some((id, keys)) => Self::load(repository, id, keys, name),
-            None => Self::register(repository, name),
-        }
+        Ok(credentials::of_full_client(repository.state_dir())?)
     }
 
     /// Registers a client of this run only, whose keys are kept nowhere.

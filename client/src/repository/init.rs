@@ -14,6 +14,7 @@ use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 
+use super::slots::take_back;
 use super::unlock::FoundSlot;
 use super::{OpenError, ReaderProgram, find_slots, list_descriptors, restore_copies, unlock};
 use crate::backend::Backend;
@@ -104,9 +105,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     let bytes = descriptor.sign(&owner.signing_key());
     if !wait(objects::create_own(&store, &layout::descriptor(1), Bytes::from(bytes)))? {
         // Another `init` was faster: these slots are of no repository.
-        for name in added.into_iter().flat_map(layout::slot) {
-            wait(store.delete(&objects::key(name)))?;
-        }
+        take_back(&store, &added);
         return Err(InitError::Exists(name));
     }
     Ok(Initialised { repository: owner.repository(), recovery_code, owner })

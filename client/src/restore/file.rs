@@ -177,9 +177,9 @@ impl Restoring {
             Handle::Open(file) => return Ok(Some(file.clone())),
             Handle::Failed | Handle::Finished => return Ok(None),
             Handle::None => match self.make(target) {
-                // Somebody has written to it since it was looked at.
+                // Somebody has written to it since it was looked at. Other names of the file become names of that one.
                 Ok(None) => {
-                    *handle = Handle::Failed;
+                    *handle = Handle::Finished;
                     work.count(|tally| tally.files_skipped += 1);
                     work.leave_unverified(&self.place);
                     return Ok(None);

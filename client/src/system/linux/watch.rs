@@ -84,7 +84,8 @@ fn clocks_in(table: &[u8]) -> Vec<(PathBuf, bool)> {
     let mount = |line: &[u8]| {
         let point = unescaped(line.split(|byte| *byte == b' ').nth(4)?);
         let kind = line.windows(3).position(|three| three == b" - ").map(|at| &line[at + 3..])?;
-        Some((point, SERVED.iter().any(|served| kind.starts_with(served))))
+        let is_local = [&b"fusectl "[..], b"fuseblk "].iter().any(|local| kind.starts_with(local));
+        Some((point, !is_local && SERVED.iter().any(|served| kind.starts_with(served))))
     };
     table.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
@@ -120,8 +121,26 @@ const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::DONT_FOLLOW);
 /// How the names of file systems begin whose times this machine's clock does not make.
-const SERVED: [&[u8]; 12] =
-    [b"nfs", b"cifs", b"smb", b"fuse", b"9p", b"ceph", b"afs", b"lustre", b"virtiofs", b"vboxsf", b"beegfs", b"gpfs"];
+const SERVED: [&[u8]; 18] = [
+    b"nfs",
+    b"cifs",
+    b"smb",
+    b"fuse",
+    b"9p",
+    b"ceph",
+    b"afs",
+    b"lustre",
+    b"virtiofs",
+    b"vboxsf",
+    b"beegfs",
+    b"gpfs",
+    b"autofs",
+    b"vmhgfs",
+    b"prl_fs",
+    b"orangefs",
+    b"ocfs2",
+    b"gfs2",
+];
 const TOO_FEW: &str =
     "the system watches no more directories for this user: raise fs.inotify.max_user_watches with sysctl";
 const BUFFER_BYTES: usize = 64 << 10;
@@ -140,9 +159,10 @@ mod tests {
     fn times_of_servers_are_told_from_those_of_this_machine() {
         let table = b"22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n\
             40 22 0:50 / /mnt/a\\040b rw,relatime shared:2 master:3 - nfs4 server:/srv rw\n\
+            42 22 8:2 / /mnt/disk rw - fuseblk /dev/sdb1 rw\n\
             41 22 0:51 / /mnt/ssh rw - fuse.sshfs host:/ rw\n";
-        let found: Vec<(&Path, bool)> =
-            vec![(Path::new("/"), false), (Path::new("/mnt/a b"), true), (Path::new("/mnt/ssh"), true)];
+        let found = [("/", false), ("/mnt/a b", true), ("/mnt/disk", false), ("/mnt/ssh", true)];
+        let found = found.map(|(at, is_served)| (Path::new(at), is_served));
         assert!(clocks_in(table).iter().map(|(at, is_served)| (at.as_path(), *is_served)).eq(found));
         assert!(!clocks().is_empty());
     }
