@@ -1,6 +1,6 @@
 //! Credentials: the keys of this machine's client, in files of a repository's state directory.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,6 @@ use copal_format::wire::cursor::Cursor;
 use zeroize::Zeroizing;
 
 use crate::places::{PlaceError, create_private_dir, read_private, write_private};
-use crate::system::private_file;
 
 /// The credentials of a write-only client. The format of their file is this machine's own.
 pub struct Credentials {
@@ -129,17 +128,6 @@ pub fn of_full_client(state_dir: &Path) -> Result<Option<(ClientId, ClientKeys)>
 pub fn keep_full_client(state_dir: &Path, id: ClientId, keys: &ClientKeys) -> Result<(), PlaceError> {
     create_private_dir(state_dir)?;
     write_private(&state_dir.join(FULL), &encode(id, keys))
-}
-
-/// Waits until no other process makes this machine a client of the repository. Where files cannot be locked, it does not
-/// wait.
-pub(crate) fn alone(state_dir: &Path) -> Result<Option<File>, PlaceError> {
-    create_private_dir(state_dir)?;
-    let path = state_dir.join("lock");
-    // To open a pipe may wait for ever.
-    let is_strange = fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file());
-    let lock = if is_strange { None } else { private_file().create(true).open(path).ok() };
-    Ok(lock.filter(|lock| lock.lock().is_ok()))
 }
 
 /// Deletes the file of a full client.

@@ -1,7 +1,7 @@
 //! Places: where this machine keeps its keys and its cache.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -157,6 +157,17 @@ pub fn private_text(path: &Path) -> Option<String> {
     String::from_utf8(read_private(path).ok()?).ok()
 }
 
+/// Waits until no other process reads and replaces what this machine keeps of a repository: its client's keys, and the note
+/// of the last backup with a list. Others wait as long as the result lives. Where files cannot be locked, nobody waits.
+pub(crate) fn alone(state_dir: &Path) -> Result<Option<File>, PlaceError> {
+    create_private_dir(state_dir)?;
+    let path = state_dir.join("lock");
+    // To open a pipe may wait for ever.
+    let is_strange = fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file());
+    let lock = if is_strange { None } else { system::private_file().create(true).open(path).ok() };
+    Ok(lock.filter(|lock| lock.lock().is_ok()))
+}
+
 /// Writes a new file with mode 0600; fails if one exists. Uses no hard links: a key file may go to a memory stick.
 pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
     let created = written(path, bytes).and_then(|()| sync_directory_of(path));
@@ -226,7 +237,7 @@ mod tests {
         let at = |name: &str| place.path().join(name);
         fs::write(at("file"), "text").unwrap();
         std::os::unix::fs::symlink("file", at("link")).unwrap();
-        fs::File::create(at("large")).unwrap().set_len(MOST_KEPT + 1).unwrap();
+        File::create(at("large")).unwrap().set_len(MOST_KEPT + 1).unwrap();
         let status = std::process::Command::new("mkfifo").arg(at("pipe")).status();
         assert!(status.unwrap().success());
         assert_eq!((private_text(&at("file")), private_text(&at("link"))), (Some("text".into()), Some("text".into())));
@@ -243,7 +254,7 @@ mod tests {
         note_proof(&proof);
         let age = || fs::metadata(&proof).unwrap().modified().unwrap().elapsed().unwrap();
         let long_ago = std::time::SystemTime::UNIX_EPOCH;
-        fs::File::options().write(true).open(&proof).unwrap().set_modified(long_ago).unwrap();
+        File::options().write(true).open(&proof).unwrap().set_modified(long_ago).unwrap();
         assert!(age().as_secs() > 1_000_000);
         note_proof(&proof);
         assert!(age().as_secs() < 1_000);

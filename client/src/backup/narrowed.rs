@@ -21,9 +21,8 @@ use super::outbox::{Outbox, Outgoing};
 use super::parent::{Compared, Parent};
 use super::{BackupError, Outcome, Source, Trouble, TroubleKind};
 use crate::changed::{Gap, Narrowing, Walked, put};
-use crate::credentials::alone;
 use crate::entropy::random;
-use crate::places::read_private;
+use crate::places::{alone, read_private};
 use crate::reader::TreeError;
 use crate::scan::{Extent, ScanEvent, Scanned, Scope, source_of};
 use crate::system::FileType;
@@ -34,7 +33,7 @@ pub(super) struct Listed {
     configuration: String,
     /// What was noted of the last backup.
     before: Option<Walked>,
-    /// What the file of the note should hold until this backup ends; none if nothing.
+    /// What the file of the note holds as long as no other backup begins or ends; none if there is no file.
     left: Option<Vec<u8>>,
     /// Whether that is a token of this backup, in place of the note.
     is_taken: bool,
@@ -76,15 +75,21 @@ impl Listed {
     pub(super) fn of(source: &Source<'_>, is_dry_run: bool) -> Option<Self> {
         let Source::Tree { scan, changed: Some(list), .. } = source else { return None };
         let is_taken = !is_dry_run && list.since.is_none();
-        let _alone = alone_at(&list.note);
-        let mut left = read_private(&list.note).ok();
+        let _alone = is_taken.then(|| alone_at(&list.note));
+        let left = read_private(&list.note).ok();
         let before = left.as_deref().and_then(Walked::parse);
+        let configuration = list.configuration(scan.options());
+        let mut listed = Self { list: list.clone(), configuration, before, left, is_taken };
         if is_taken {
             let token: [u8; 16] = random();
             put(&list.note, &token);
-            left = Some(token.to_vec());
+            listed.left = Some(token.to_vec());
+            // Without a token that others see, they would believe the note, too.
+            if !listed.is_only() {
+                listed.before = None;
+            }
         }
-        Some(Self { list: list.clone(), configuration: list.configuration(scan.options()), before, left, is_taken })
+        Some(listed)
     }
 
     /// Whether no other backup has begun or ended since this one began.

@@ -16,7 +16,7 @@ use copal_store::{Store, StoreError};
 use super::Repository;
 use crate::credentials::{self, Credentials, KeptError};
 use crate::entropy::{random, secret};
-use crate::places::PlaceError;
+use crate::places::{PlaceError, alone};
 use crate::wait::wait;
 
 /// This machine's client.
@@ -64,7 +64,7 @@ impl LocalClient {
         if let Some((id, keys)) = Self::kept(repository)? {
             return Self::load(repository, id, keys, name);
         }
-        let _alone = credentials::alone(repository.state_dir())?;
+        let _alone = alone(repository.state_dir())?;
         match Self::kept(repository)? {
             Some((id, keys)) => Self::load(repository, id, keys, name),
             None => Self::register(repository, name),

@@ -20,7 +20,7 @@ use super::list_descriptors;
 use crate::backend::Backend;
 use crate::credentials::{self, Credentials, KeptError};
 use crate::entropy::{SystemEntropy, secret};
-use crate::places::PlaceError;
+use crate::places::{PlaceError, alone};
 use crate::wait::wait;
 
 /// Why a machine cannot join.
@@ -74,7 +74,7 @@ pub fn join(
     descriptor.kem_of(enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
     let job = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
-    let _alone = credentials::alone(state_dir)?;
+    let _alone = alone(state_dir)?;
     let kept = kept(enrollment, state_dir)?;
     let record = wait(clients::read(&job, id))?.ok_or(JoinError::Unknown(id))?;
     if let Some(done) = finished(&record, kept.as_ref())? {

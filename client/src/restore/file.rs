@@ -177,7 +177,8 @@ impl Restoring {
             Handle::Open(file) => return Ok(Some(file.clone())),
             Handle::Failed | Handle::Finished => return Ok(None),
             Handle::None => match self.make(target) {
-                // Somebody has written to it since it was looked at. Other names of the file become names of that one.
+                // Somebody has written to what is there since the walk looked at it. It stays, and other names of the file
+                // become names of it.
                 Ok(None) => {
                     *handle = Handle::Finished;
                     work.count(|tally| tally.files_skipped += 1);

@@ -123,7 +123,7 @@ impl Answering<'_> {
         let Some(name) = name.to_str() else { return Ok(()) };
         let read = || taken(&self.handover.join(name));
         if let Some((who, nonce)) = name.strip_prefix(ASK).and_then(asker) {
-            // Who asked may have given up, or was answered after a loss of events.
+            // If the file is gone, the backup has given up, or this watcher answered it when events were lost.
             if read().is_some() {
                 look(self.changes)?;
                 self.answer(who, nonce);

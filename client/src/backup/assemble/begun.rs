@@ -33,7 +33,8 @@ impl Clock {
         if below.is_empty() { Self::Own } else { Self::Server { behind: i64::MAX, below } }
     }
 
-    /// What a backup begins with that takes over entries unseen, which are no newer than `begun` of the parent snapshot says.
+    /// Begins a backup that takes over entries of the parent snapshot without looking at them. None of them has changed later
+    /// than `begun` of that snapshot says.
     pub(super) fn follow(&mut self, begun: Time, started: Time) {
         match self {
             Self::Own => {}
