@@ -94,8 +94,15 @@ export class Driver {
     await this.send("ElementClick", { id: await this.#find("xpath", `//main//*${begins}[not(*${begins})]`) });
   }
 
+  /** Empties a field as a person does: the browsers' own command tells the page of no input, so that the page may put the text back
+   * whenever it is drawn again. */
   async clear(selector: string): Promise<void> {
-    await this.send("ElementClear", { id: await this.#find("css selector", selector) });
+    await this.#find("css selector", selector);
+    await this.evaluate((selector) => {
+      const field = document.querySelector<HTMLInputElement>(selector)!;
+      field.value = "";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }, selector);
   }
 
   /** Types into an element, or chooses files where it is an input of files. */
@@ -200,7 +207,6 @@ const PATHS = {
   Navigate: ["POST", "/url"],
   FindElement: ["POST", "/element"],
   ElementClick: ["POST", "/element/:id/click"],
-  ElementClear: ["POST", "/element/:id/clear"],
   ElementSendKeys: ["POST", "/element/:id/value"],
   ExecuteScript: ["POST", "/execute/sync"],
   ExecuteAsyncScript: ["POST", "/execute/async"],
