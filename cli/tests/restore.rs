@@ -1,6 +1,7 @@
 //! `restore`: what went in comes out, and nothing else is touched.
 
 mod damaged;
+mod incomplete;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use copal_client::filter::{Case, Filter, FilterBuilder, Selection};
 use copal_client::history::Snapshot;
-use copal_client::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
+use copal_client::materialize::{Example, Lack, Overwrite, Powers, Shortfalls, TargetOptions};
 use copal_client::progress::Progress;
 use copal_client::reader::PageReader;
 use copal_client::repository::Repository;
@@ -220,32 +220,20 @@ fn spared_paths(options: &Restore, paths: &[TreePath]) -> String {
 /// Warns once for each kind of metadata that could not be set.
 fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
     for (lack, count, examples) in shortfalls.iter() {
-        let what = match lack {
-            Lack::Owner => "the owner",
-            Lack::Mode => "the mode",
-            Lack::SpecialBits => "set-user-id or set-group-id",
-            Lack::Acl => "the ACL",
-            Lack::Xattr => "an extended attribute",
-            Lack::Times => "the time",
-            Lack::Names => "that it is the same file as another entry",
-            Lack::LeftOut(Power::Bits) => "set-user-id or set-group-id",
-            Lack::LeftOut(Power::Attribute) => "an attribute of security.* or trusted.*",
-            Lack::LeftOut(Power::Device) => "a device",
-            // Each device was already reported as an entry that could not be written.
-            Lack::Device => continue,
-        };
-        if matches!(lack, Lack::LeftOut(_)) {
-            let example = examples.first().map(|example| human::path(example.path.as_bytes())).unwrap_or_default();
-            let of = human::things(count, "entry", "entries");
-            context.report.warn(&format!("{what} was left out of {of} (like {example})"));
-            continue;
-        }
         let of = human::things(count, "entry", "entries");
-        let example = examples.first().map(|example| {
-            let path = human::path(example.path.as_bytes());
-            format!(" (like {path}: {})", example.error)
-        });
-        context.report.warn(&format!("{what} could not be restored for {of}{}", example.unwrap_or_default()));
+        let example = |example: &Example| (human::path(example.path.as_bytes()), example.error.to_string());
+        let (path, error) = examples.first().map(example).unwrap_or_default();
+        match lack {
+            // Each device was already reported as an entry that could not be written.
+            Lack::Device => {}
+            Lack::LeftOut(_) => context.report.warn(&format!("{lack} was left out of {of} (like {path})")),
+            _ => context.report.warn(&format!("{lack} could not be restored for {of} (like {path}: {error})")),
+        }
+    }
+    let (failures, failed) = shortfalls.failures();
+    if failed > failures.len() as u64 {
+        let more = failed - failures.len() as u64;
+        context.report.warn(&format!("{more} more parts of entries' metadata could not be restored"));
     }
 }
 

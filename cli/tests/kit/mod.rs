@@ -4,6 +4,7 @@ pub(crate) mod listing;
 mod running;
 mod terminal;
 mod tree;
+mod volume;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +18,7 @@ use tempfile::TempDir;
 
 pub(crate) use running::{Running, signal, until, wait};
 pub(crate) use tree::{Image, assert_same, image, name, set_xattr};
+pub(crate) use volume::Volume;
 
 pub(crate) const PASSPHRASE: &str = "correct horse";
 

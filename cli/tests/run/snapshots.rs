@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{configure, configured, run};
 use crate::changed::{Numbers, change, differs, folders_in};
-use crate::kit::{Machine, Run, assert_same, text};
+use crate::kit::{Machine, Run, Volume, assert_same, text};
 
 /// Copies a ready hook to a directory that only its user can write to, as `run` demands; gives its path.
 fn installed(machine: &Machine, name: &str) -> PathBuf {
@@ -15,6 +15,13 @@ fn installed(machine: &Machine, name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/hooks").join(name);
     Command::new("install").args(["-m", "755"]).args([&source, &script]).ran().ok();
     script
+}
+
+/// A volume with btrfs and a subvolume `home`.
+fn subvolumes(machine: &Machine) -> Option<Volume> {
+    let volume = Volume::mount(machine, "volume", &["mkfs.btrfs", "-q"])?;
+    Command::new("btrfs").args(["subvolume", "create"]).arg(volume.at.join("home")).ran().ok();
+    Some(volume)
 }
 
 /// A profile that saves what lies at `snapshot` as `path`, with a hook that is called with these words.
@@ -34,7 +41,7 @@ fn profile(path: &Path, snapshot: &Path, script: &Path, words: [&str; 2]) -> Str
 #[test]
 fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume_and_saves_it_under_its_own_path() {
     let machine = configured("");
-    let Some(volume) = Volume::mount(&machine) else { return };
+    let Some(volume) = subvolumes(&machine) else { return };
     let (home, snapshot) = (volume.at.join("home"), volume.at.join("snapshot"));
     let script = installed(&machine, "btrfs.sh");
     let words = format!("{:?}, {:?}", home.display(), snapshot.display());
@@ -82,11 +89,11 @@ fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume_and_saves_it_under_its_own_pat
 #[test]
 fn btrfs_tells_which_paths_differ_from_the_last_snapshot_and_only_these_are_looked_at() {
     let machine = configured("");
-    let Some(volume) = Volume::mount(&machine) else { return };
+    let Some(volume) = subvolumes(&machine) else { return };
     let (source, snapshot, list) = (machine.path("source"), volume.at.join("snapshot"), machine.path("list"));
     fs::create_dir_all(&source).unwrap();
     Command::new("mount").args(["-o", "subvol=home"]).args([&machine.path("image"), &source]).ran().ok();
-    let _mounted = Volume { at: source.clone() };
+    let _mounted = Volume::at(source.clone());
     let words = format!("{:?}, {:?}, {:?}", source.display(), snapshot.display(), list.display());
     let keys = format!("changed-from0 = [{:?}]\nchanged-since = \"@{}.since\"\n", list.display(), list.display());
     let profile = profile(&source, &snapshot, &installed(&machine, "btrfs.sh"), [&words, &words]);
@@ -312,33 +319,5 @@ fn ready_hooks_do_nothing_with_names_that_may_mean_something_else() {
         let stood_in = StoodIn::new(script, &["x"], "");
         let ran = stood_in.with_stand_ins(Command::new(&stood_in.script).args(words)).exits(1);
         assert!(ran.err.starts_with(script) && stood_in.calls().is_empty(), "{words:?}: {ran}");
-    }
-}
-
-/// A file with a btrfs, mounted by a loop device until it is dropped.
-struct Volume {
-    at: PathBuf,
-}
-
-impl Volume {
-    /// None for whoever may not mount.
-    fn mount(machine: &Machine) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
-        let (image, at) = (machine.path("image"), machine.path("volume"));
-        fs::create_dir(&at).unwrap();
-        fs::File::create(&image).unwrap().set_len(128 << 20).unwrap();
-        Command::new("mkfs.btrfs").arg("-q").arg(&image).ran().ok();
-        Command::new("mount").args(["-o", "loop"]).args([&image, &at]).ran().ok();
-        let volume = Self { at };
-        Command::new("btrfs").args(["subvolume", "create"]).arg(volume.at.join("home")).ran().ok();
-        Some(volume)
-    }
-}
-
-impl Drop for Volume {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.at).status();
     }
 }

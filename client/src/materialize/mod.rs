@@ -108,6 +108,17 @@ impl WriteError {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
+    /// The error about an entry whose directory has this error.
+    fn above(self, entry: &TreePath) -> Self {
+        match self {
+            Self::Io { source, .. } => Self::io("make a directory above", entry, source),
+            Self::InTheWay { path } => {
+                Self::io("reach", entry, io::Error::other(format!("something else is in the way of {path}")))
+            }
+            target @ Self::Target { .. } => target,
+        }
+    }
+
     fn io(act: &'static str, path: &TreePath, source: impl Into<io::Error>) -> Self {
         Self::Io { act, path: path.clone(), source: source.into() }
     }

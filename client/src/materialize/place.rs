@@ -90,7 +90,7 @@ impl Target {
 /// Whether an entry has the wanted content, as far as this can be seen without reading it.
 fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
     let is_same = match wanted.kind {
-        FileType::RegularFile => (stat.size, stat.mtime) == (wanted.size, wanted.mtime),
+        FileType::RegularFile => stat.size == wanted.size && has_time(stat, wanted.mtime),
         FileType::Symlink => {
             let points_to = link_target_at(&at.directory, &at.name).ok();
             points_to.as_deref() == wanted.points_to
@@ -99,4 +99,42 @@ fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
         _ => true,
     };
     stat.kind() == wanted.kind && is_same && !(wanted.is_alone && stat.links > 1)
+}
+
+/// Whether an entry last changed at a time, as far as its file system can hold it. One that keeps times more coarsely shows
+/// that by the time of the last change of metadata, which nobody chooses. If that is the same, the entry may have been written
+/// to at that moment instead of getting its time afterwards.
+fn has_time(stat: &EntryStat, wanted: Time) -> bool {
+    let cut = |time: Time, grain| Time(time.0 - time.0.rem_euclid(grain));
+    let is_cut = |&grain: &i64| stat.ctime == cut(stat.ctime, grain) && stat.mtime == cut(wanted, grain);
+    stat.mtime == wanted || (stat.ctime > stat.mtime && GRAINS.iter().any(is_cut))
+}
+
+/// Nanoseconds between times that file systems can hold: NTFS; UDF; ext2, ext3 and HFS+.
+const GRAINS: [i64; 3] = [100, 1_000, 1_000_000_000];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_the_same_if_the_file_system_has_cut_it_and_only_then() {
+        let of_folder = EntryStat::of_path(&std::env::temp_dir()).unwrap();
+        let has =
+            |mtime, ctime| has_time(&EntryStat { mtime: Time(mtime), ctime: Time(ctime), ..of_folder.clone() }, WANTED);
+        const WANTED: Time = Time(1_600_000_001_234_567_891);
+        let now = 1_700_000_000_000_000_000;
+        for (mtime, grain) in [
+            (1_600_000_001_234_567_891, 1),
+            (1_600_000_001_234_567_800, 100),
+            (1_600_000_001_234_567_000, 1_000),
+            (1_600_000_001_000_000_000, 1_000_000_000),
+        ] {
+            assert!(has(mtime, now), "{grain}");
+            assert_eq!(has(mtime, now + 1), grain == 1, "a finer file system has the time that somebody set: {grain}");
+            assert!(!has(mtime + 1_000_000_000, now), "{grain}");
+            assert!(!has(mtime - 1_000_000_000, now), "{grain}");
+            assert_eq!(has(mtime, mtime), grain == 1, "it may have been written to then: {grain}");
+        }
+    }
 }

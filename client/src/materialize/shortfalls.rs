@@ -1,6 +1,8 @@
-//! Shortfalls: metadata that a restore could not set, counted instead of reported per file.
+//! Shortfalls: metadata that a restore could not set. What rights or the file system do not allow is counted instead of
+//! reported per file: it is the same for thousands. Any other error is a failure of its entry.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 
 use copal_format::path::TreePath;
@@ -39,10 +41,28 @@ pub enum Power {
     Device,
 }
 
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Owner => "the owner",
+            Self::Mode => "the mode",
+            Self::SpecialBits | Self::LeftOut(Power::Bits) => "set-user-id or set-group-id",
+            Self::Acl => "the ACL",
+            Self::Xattr => "an extended attribute",
+            Self::Times => "the time",
+            Self::Names => "that it is the same file as another entry",
+            Self::LeftOut(Power::Attribute) => "an attribute of security.* or trusted.*",
+            Self::Device | Self::LeftOut(Power::Device) => "a device",
+        })
+    }
+}
+
 /// Counts by kind, with the first examples of each.
 #[derive(Debug, Default)]
 pub struct Shortfalls {
     tallies: BTreeMap<Lack, Tally>,
+    failures: Vec<(Lack, Example)>,
+    failed: u64,
 }
 
 /// One case.
@@ -61,13 +81,26 @@ struct Tally {
 }
 
 impl Shortfalls {
-    /// Counts a case.
+    /// Counts a case of what rights or the file system do not allow.
     pub fn add(&mut self, lack: Lack, path: &TreePath, error: io::Error) {
         let tally = self.tallies.entry(lack).or_default();
         tally.count += 1;
         if tally.examples.len() < EXAMPLES {
             tally.examples.push(Example { path: path.clone(), error });
         }
+    }
+
+    /// Counts a case of any other reason.
+    pub fn fail(&mut self, lack: Lack, path: &TreePath, error: io::Error) {
+        self.failed += 1;
+        if self.failures.len() < FAILURES {
+            self.failures.push((lack, Example { path: path.clone(), error }));
+        }
+    }
+
+    /// The first failures, and how many there were in all; they are not listed with the rest.
+    pub fn failures(&self) -> (&[(Lack, Example)], u64) {
+        (&self.failures, self.failed)
     }
 
     /// How many cases were left out on purpose.
@@ -78,7 +111,7 @@ impl Shortfalls {
 
     /// Whether everything could be set.
     pub fn is_empty(&self) -> bool {
-        self.tallies.is_empty()
+        self.tallies.is_empty() && self.failed == 0
     }
 
     /// Each kind, with its count and the first examples.
@@ -89,3 +122,5 @@ impl Shortfalls {
 
 /// Examples kept per kind.
 const EXAMPLES: usize = 3;
+/// Most failures kept.
+const FAILURES: usize = 1000;

@@ -238,14 +238,29 @@ impl Target {
         let _ = system::write_back(&self.directory);
     }
 
-    /// What could not be set for lack of rights or of support in the file system.
+    /// The metadata that could not be set.
     pub fn finish(self) -> Shortfalls {
         self.shortfalls.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lacks(&self, lack: Lack, path: &TreePath, error: impl Into<io::Error>) {
+        use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+        let error = error.into();
+        let is_allowed = match (lack, error.kind()) {
+            (Lack::Names | Lack::LeftOut(_), _) | (_, InvalidInput | Unsupported) => true,
+            // Root may do this everywhere that the file system knows it, except to an entry that is locked.
+            (_, PermissionDenied) => !system::is_root() || !self.is_locked(path),
+            _ => false,
+        };
         let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
-        shortfalls.add(lack, path, error.into());
+        match is_allowed {
+            true => shortfalls.add(lack, path, error),
+            false => shortfalls.fail(lack, path, error),
+        }
+    }
+
+    fn is_locked(&self, path: &TreePath) -> bool {
+        self.at(path).is_ok_and(|at| system::is_locked(&at.directory, &at.name))
     }
 
     /// Whether to leave out a power of an entry; counts it if so.
@@ -272,7 +287,7 @@ impl Target {
     fn at_made(&self, path: &TreePath) -> Result<At, WriteError> {
         match self.at(path) {
             Err(error) if is_blocked(&error) => {
-                self.ensure_directory(&path.parent().unwrap_or_default())?;
+                self.ensure_directory(&path.parent().unwrap_or_default()).map_err(|error| error.above(path))?;
                 self.at(path)
             }
             at => at,

@@ -14,6 +14,7 @@ use crate::filter::{Selection, excluding};
 use crate::privileges::as_nobody;
 use crate::read::{Extras, SourceFile, holes_of};
 use crate::stat::EntryStat;
+use crate::system::Errno;
 
 struct Playground {
     path: PathBuf,
@@ -325,6 +326,28 @@ fn a_program_does_not_run_with_the_group_of_the_directory_that_it_is_restored_to
     assert_eq!((place.stat("program").gid, place.stat("program").mode), (4321, 0o100755));
     let told: Vec<_> = target.finish().iter().map(|(lack, count, _)| (lack, count)).collect();
     assert_eq!(told, [(Lack::SpecialBits, 1)]);
+}
+
+#[test]
+fn what_neither_rights_nor_the_file_system_explain_is_a_failure() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    for (lack, error) in [
+        (Lack::Owner, Errno::PERM),
+        (Lack::Mode, Errno::IO),
+        (Lack::Xattr, Errno::NOTSUP),
+        (Lack::Xattr, Errno::NOSPC),
+        (Lack::Times, Errno::INVAL),
+        (Lack::Names, Errno::MLINK),
+    ] {
+        target.lacks(lack, &path("file"), error);
+    }
+    let shortfalls = target.finish();
+    let (failures, failed) = shortfalls.failures();
+    let failures: Vec<_> = failures.iter().map(|(lack, _)| *lack).collect();
+    assert_eq!((failures, failed), (vec![Lack::Mode, Lack::Xattr], 2));
+    let told: Vec<_> = shortfalls.iter().map(|(lack, count, _)| (lack, count)).collect();
+    assert_eq!(told, [Lack::Owner, Lack::Xattr, Lack::Times, Lack::Names].map(|lack| (lack, 1)));
 }
 
 #[test]

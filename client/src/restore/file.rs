@@ -140,6 +140,11 @@ impl Restoring {
         matches!(*self.lock(), Handle::Finished)
     }
 
+    /// Whether the file could not be made or written to.
+    pub(super) fn is_failed(&self) -> bool {
+        matches!(*self.lock(), Handle::Failed)
+    }
+
     /// Ends one piece, or the adding of pieces; the last call finishes the file.
     pub(super) fn release(&self, work: &Work<'_>, target: &Target) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1

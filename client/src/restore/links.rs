@@ -1,6 +1,6 @@
 //! Links: restores files with several names as one file with several names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
@@ -52,34 +52,40 @@ impl Links {
         self.identities.of(entry)
     }
 
-    pub(super) fn make(self, work: &Work<'_>, target: &Target) {
-        for (place, first) in &self.others {
+    /// Makes the other names. Returns those whose first name could not be made, so that one of them has to take the content.
+    pub(super) fn make(self, work: &Work<'_>, target: &Target) -> Orphans {
+        let mut orphans = Orphans::new();
+        for (place, first) in self.others {
             if work.is_over() {
-                return;
+                break;
             }
-            if let Err(error) = make(work, target, place, &self.names[*first as usize]) {
-                match error.hits_all() {
-                    true => return work.stop(error.into()),
-                    false => work.write_failed(&error),
-                }
+            match make(work, target, &place, &self.names[first as usize]) {
+                Ok(true) => {}
+                Ok(false) => drop(orphans.insert(place)),
+                Err(error) if error.hits_all() => work.stop(error.into()),
+                Err(error) => work.write_failed(&error),
             }
         }
+        orphans
     }
 }
 
-fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<(), WriteError> {
+/// Places in the target of names whose file is not there.
+pub(super) type Orphans = HashSet<TreePath>;
+
+/// Makes a name; returns whether its file is there.
+fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<bool, WriteError> {
     let (existing, is_whole) = match first {
         First::There(existing) => (existing, true),
         First::OnItsWay(file) if file.is_made() => (&file.place, !file.is_named()),
+        First::OnItsWay(file) if file.is_failed() => return Ok(false),
         First::OnItsWay(file) => {
-            lacks_first(work, place, &file.place);
-            return Ok(());
+            let first = work.request.scope.outside(&file.place);
+            work.trouble(place, format!("it is another name of /{first}, which could not be restored"));
+            return Ok(true);
         }
     };
-    let Some(stat) = target.existing(existing)? else {
-        lacks_first(work, place, existing);
-        return Ok(());
-    };
+    let Some(stat) = target.existing(existing)? else { return Ok(false) };
     if !is_whole {
         let first = work.request.scope.outside(existing);
         work.trouble(place, format!("it is another name of /{first}, which is not wholly restored"));
@@ -87,12 +93,12 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
     match target.existing(place)? {
         Some(other) if other.id() == stat.id() => {
             count(work, &stat, is_whole, false);
-            return Ok(());
+            return Ok(true);
         }
         Some(other) if is_kept(work.request.options.overwrite, &other, &stat) => {
             work.count(|tally| tally.files_skipped += 1);
             work.leave_unverified(place);
-            return Ok(());
+            return Ok(true);
         }
         Some(_) => target.remove_existing(place)?,
         None => {}
@@ -102,13 +108,7 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
     if is_whole {
         work.restored(place);
     }
-    Ok(())
-}
-
-/// Reports a name whose file could not be restored.
-fn lacks_first(work: &Work<'_>, place: &TreePath, first: &TreePath) {
-    let first = work.request.scope.outside(first);
-    work.trouble(place, format!("it is another name of /{first}, which could not be restored"));
+    Ok(true)
 }
 
 fn count(work: &Work<'_>, stat: &EntryStat, is_whole: bool, is_new: bool) {

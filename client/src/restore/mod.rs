@@ -29,7 +29,7 @@ use crossbeam_channel::bounded;
 
 use crate::filter::Selection;
 use crate::history::Snapshot;
-use crate::materialize::{DirectoriesLater, Powers, Shortfalls, Target, TargetOptions, WriteError};
+use crate::materialize::{DirectoriesLater, Example, Powers, Shortfalls, Target, TargetOptions, WriteError};
 use crate::progress::Progress;
 use crate::reader::{PageReader, TreeError};
 use crate::system;
@@ -208,10 +208,19 @@ pub fn restore(
             verify::verify(&work, target)?;
         }
     }
-    let (tally, is_damaged, differs) = work.finish();
+    let (mut tally, is_damaged, differs) = work.finish();
     let shortfalls = target.map(|(target, _)| target.finish()).unwrap_or_default();
+    let (failures, failed) = shortfalls.failures();
+    tally.errors += failed;
+    for (lack, Example { path, error }) in failures {
+        let why = format!("cannot restore {lack}: {error}");
+        tell(Event::Trouble { path: &request.scope.outside(path), why });
+    }
     Ok(Outcome { tally, is_damaged, differs, shortfalls })
 }
+
+/// How many names of one file are tried as its first: each takes a walk through the snapshot.
+const MOST_FIRSTS: usize = 8;
 
 /// The target, and whether it was empty. `None` in a dry run if it does not exist.
 fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreError> {
@@ -230,18 +239,31 @@ fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreE
 
 /// Restores everything except the metadata of directories, which the caller sets at the end.
 fn restore_entries(work: &Work<'_>, takes_root: bool) -> Result<DirectoriesLater, RestoreError> {
-    let (later, links) = thread::scope(|scope| {
-        let (tasks, to_do) = bounded(2 * work.request.threads);
-        for _ in 0..work.request.threads {
-            let to_do = to_do.clone();
-            scope.spawn(move || fetch::work(&to_do, work));
-        }
-        Walk::new(work, tasks, takes_root).run()
-    })?;
+    let walk = |orphans| {
+        thread::scope(|scope| {
+            let (tasks, to_do) = bounded(2 * work.request.threads);
+            for _ in 0..work.request.threads {
+                let to_do = to_do.clone();
+                scope.spawn(move || fetch::work(&to_do, work));
+            }
+            Walk::new(work, tasks, takes_root, orphans).run()
+        })
+    };
+    let (later, mut links) = walk(None)?;
     work.check()?;
-    if let (Some(target), false) = (work.target, work.request.is_dry_run) {
-        links.make(work, target);
+    let Some(target) = work.target.filter(|_| !work.request.is_dry_run) else { return Ok(later) };
+    for _ in 0..MOST_FIRSTS {
+        let orphans = links.make(work, target);
+        work.check()?;
+        if orphans.is_empty() {
+            return Ok(later);
+        }
+        (_, links) = walk(Some(orphans))?;
         work.check()?;
     }
+    for place in links.make(work, target) {
+        work.trouble(&place, "no other name of this file could be restored".into());
+    }
+    work.check()?;
     Ok(later)
 }

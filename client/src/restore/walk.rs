@@ -10,7 +10,7 @@ use super::RestoreError;
 use super::fetch::Task;
 use super::file::{LateMetadata, Restoring};
 use super::gather::Gather;
-use super::links::{First, Links};
+use super::links::{First, Links, Orphans};
 use super::owners::Owners;
 use super::work::Work;
 use crate::causes::with_causes;
@@ -27,6 +27,8 @@ pub(super) struct Walk<'a> {
     above: Vec<Above>,
     /// Whether the target itself takes the metadata of the directory restored into it.
     takes_root: bool,
+    /// The only entries to restore, by their places, in another walk for files whose first name could not be made.
+    orphans: Option<Orphans>,
     owners: Owners,
     lost: usize,
 }
@@ -41,7 +43,7 @@ struct Above {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(work: &'a Work<'a>, tasks: Sender<Task>, takes_root: bool) -> Self {
+    pub(super) fn new(work: &'a Work<'a>, tasks: Sender<Task>, takes_root: bool, orphans: Option<Orphans>) -> Self {
         Self {
             work,
             gather: Gather::new(work, tasks),
@@ -49,6 +51,7 @@ impl<'a> Walk<'a> {
             links: Links::default(),
             above: Vec::new(),
             takes_root,
+            orphans,
             owners: Owners::new(work.request.numeric_owner),
             lost: 0,
         }
@@ -62,7 +65,9 @@ impl<'a> Walk<'a> {
             let entry = stream.next_readable()?;
             let reaches_further = entry.as_ref().is_some_and(|entry| !request.scope.holds(&entry.path));
             for (range, error) in &stream.lost()[self.lost..] {
-                self.work.lost(range, with_causes(error));
+                if self.orphans.is_none() {
+                    self.work.lost(range, with_causes(error));
+                }
                 self.lost += 1;
             }
             let Some(mut entry) = entry.filter(|_| !reaches_further) else { break };
@@ -77,6 +82,12 @@ impl<'a> Walk<'a> {
     fn take(&mut self, entry: Entry) -> Result<(), RestoreError> {
         while self.above.pop_if(|above| !entry.path.is_within(&above.path)).is_some() {}
         let is_directory = entry.kind() == EntryKind::Directory;
+        let place = self.work.request.scope.inside(&entry.path);
+        if let Some(orphans) = &self.orphans
+            && !orphans.contains(&place)
+        {
+            return Ok(());
+        }
         let is_selected = self.work.request.selection.selects(&entry.path, is_directory);
         if is_directory {
             let path = entry.path.clone();
@@ -87,7 +98,6 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         self.make_above()?;
-        let place = self.work.request.scope.inside(&entry.path);
         match self.entry(entry, &place) {
             Err(error) if error.hits_all() => Err(error.into()),
             Err(error) => {
@@ -115,9 +125,10 @@ impl<'a> Walk<'a> {
 
     /// Makes a directory; returns whether it is new.
     fn directory(&mut self, place: &TreePath, entry: &mut Entry, is_in_new: bool) -> Result<bool, WriteError> {
+        let target = self.writable();
+        let created = target.map(|target| target.ensure_directory(place)).transpose()?;
         self.work.count(|tally| tally.dirs += 1);
-        let Some(target) = self.writable() else { return Ok(is_in_new) };
-        let created = target.ensure_directory(place)?;
+        let Some((target, created)) = target.zip(created) else { return Ok(is_in_new) };
         let keeps = self.work.request.options.overwrite == Overwrite::Never && created == Created::Before;
         let late = LateMetadata::of(entry);
         if place.is_top() {

@@ -35,9 +35,9 @@ pub(crate) use beyond_unix::{
 };
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Watches, clocks, mount_table, mounts};
+pub(crate) use linux::{Watches, clocks, is_locked, mount_table, mounts};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use unwatched::{Watches, clocks, mount_table, mounts};
+pub(crate) use unwatched::{Watches, clocks, is_locked, mount_table, mounts};
 
 #[cfg(unix)]
 pub(crate) use unix::{

@@ -1,6 +1,7 @@
 //! What is in the way of an entry, and what is there without being in the snapshot.
 
 use super::*;
+use crate::causes::with_causes;
 
 #[test]
 fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
@@ -88,7 +89,9 @@ fn a_file_in_the_place_of_a_directory_is_replaced_only_if_it_may() {
     fs::write(place.at("entry"), "").unwrap();
     let never = place.overwriting(Overwrite::Never);
     assert!(matches!(never.ensure_directory(&path("entry")), Err(WriteError::InTheWay { .. })));
-    assert!(matches!(never.create_file(&path("entry/file"), 0o600), Err(WriteError::InTheWay { .. })));
+    let refused = never.create_file(&path("entry/file"), 0o600).err().unwrap();
+    assert_eq!(refused.path(), path("entry/file"), "the entry that is not restored is named, not what is in its way");
+    assert!(with_causes(&refused).ends_with("something else is in the way of entry"), "{refused}");
     assert_eq!(place.overwriting(Overwrite::Changed).ensure_directory(&path("entry")).unwrap(), Created::New);
 }
 

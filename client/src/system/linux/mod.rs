@@ -72,6 +72,13 @@ pub(crate) fn is_mount_point(directory: impl AsFd) -> io::Result<bool> {
     Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
+/// Whether nobody may change an entry, root neither: it is immutable or grows only.
+pub(crate) fn is_locked(directory: impl AsFd, name: &CStr) -> bool {
+    let locks = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    let stat = statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+    stat.is_ok_and(|stat| stat.stx_attributes.intersects(locks))
+}
+
 /// Advises the system that a file will be read from its start to its end. Only advice, so a failure does not matter.
 pub(crate) fn expect_sequential(file: &File) {
     let _ = fadvise(file, 0, None, Advice::Sequential);
