@@ -29,11 +29,7 @@ use copal_store::memory::MemoryStore;
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, DAY, Slow, Tree, World, guarded, noise};
-
-fn files(seed: u64, count: usize) -> Tree {
-    noise(seed, count, 2_000)
-}
+use copal_tests::kit::{Client, DAY, Slow, Tree, World, files, guarded, noise};
 
 fn begin() -> (World, Client, Tree) {
     let (world, client) = World::with_client();
@@ -41,11 +37,6 @@ fn begin() -> (World, Client, Tree) {
     world.back_up(&client, &tree);
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
     (world, client, tree)
-}
-
-fn pack_of(world: &World, kind: PackKind) -> String {
-    let is_of = |name: &String| pack::parse(&world.read(name)).unwrap().kind == kind;
-    world.names("packs/").into_iter().find(is_of).unwrap()
 }
 
 fn about<'a>(findings: &'a [Finding], object: &str) -> Vec<&'a Finding> {
@@ -58,7 +49,7 @@ fn a_missing_truncated_or_flipped_pack_is_found_with_the_snapshots_it_harms_and_
         [(PackKind::Data, 0), (PackKind::Tree, 0), (PackKind::Data, 1), (PackKind::Tree, 1), (PackKind::Data, 2)]
     {
         let (world, client, tree) = begin();
-        let name = pack_of(&world, kind);
+        let name = world.packs(kind).remove(0);
         let ids = pack::parse(&world.read(&name)).unwrap().ids;
         match harm {
             0 => world.destroy(&name),
@@ -82,10 +73,7 @@ fn a_missing_truncated_or_flipped_pack_is_found_with_the_snapshots_it_harms_and_
         let left = about(&after.findings, &name);
         assert!(left.iter().all(|finding| finding.kind == Kind::Replaced && finding.snapshots.is_empty()), "{left:?}");
         assert_eq!((left.len(), after.is_ok()), (1, true), "harm {harm}: {:?}", after.findings);
-        for _ in 0..3 {
-            world.prune(DAY);
-            world.wait(DAY * 2);
-        }
+        world.prune_and_wait(3, DAY * 2);
         assert_eq!(world.check().findings, [], "harm {harm}");
         assert_eq!(world.restore(snapshot).as_ref(), Ok(&tree), "harm {harm}");
     }
@@ -96,11 +84,8 @@ fn a_harmed_pack_is_damage_as_long_as_a_kept_snapshot_needs_anything_of_it() {
     for harm in 0..2 {
         let (world, client, mut tree) = begin();
         let old = world.view().state.snapshots.values().next().unwrap().id;
-        let name = pack_of(&world, PackKind::Data);
-        match harm {
-            0 => world.destroy(&name),
-            _ => world.flip(&name),
-        }
+        let name = world.packs(PackKind::Data).remove(0);
+        world.harm(&name, harm == 0);
         world.check();
         // Every file is another one by now: what the pack held nobody brings back.
         tree.values_mut().for_each(|content| content.iter_mut().for_each(|byte| *byte ^= 7));
@@ -111,10 +96,7 @@ fn a_harmed_pack_is_damage_as_long_as_a_kept_snapshot_needs_anything_of_it() {
         assert!(!report.is_ok() && found[0].kind != Kind::Replaced, "{found:?}");
         world.change(&client, vec![Operation::Forget(vec![old])]);
         assert!(world.check().is_ok(), "harm {harm}: {:?}", world.check().findings);
-        for _ in 0..3 {
-            world.prune(DAY);
-            world.wait(DAY * 2);
-        }
+        world.prune_and_wait(3, DAY * 2);
         assert_eq!(world.check().findings, [], "harm {harm}");
     }
 }
@@ -125,7 +107,7 @@ fn a_harmed_pack_is_damage_as_long_as_a_policy_guards_what_needs_it() {
     let old = world.view().state.snapshots.values().next().unwrap().id;
     let floor = Floor { last: 1, age: Duration::ZERO };
     world.change(&client, vec![guarded(9, floor, None), Operation::Forget(vec![old])]);
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     world.flip(&name);
     for _ in 0..3 {
         let report = world.check();
@@ -149,7 +131,7 @@ fn where_the_policy_cannot_be_read_what_was_forgotten_is_needed() {
     let (world, client, _) = begin();
     let old = world.view().state.snapshots.values().next().unwrap().id;
     world.change(&client, vec![guarded(9, Floor::default(), None), Operation::Forget(vec![old])]);
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     world.back_up(&client, &files(2, 2));
     world.flip(&name);
     world.check();
@@ -163,14 +145,11 @@ fn where_the_policy_cannot_be_read_what_was_forgotten_is_needed() {
 fn a_check_acquits_no_pack_of_what_happened_to_it_after_it_was_read() {
     for harm in 0..2 {
         let (world, client, _) = begin();
-        let name = pack_of(&world, PackKind::Data);
+        let name = world.packs(PackKind::Data).remove(0);
         let ids = pack::parse(&world.read(&name)).unwrap().ids;
         let (report, learned) = block_on(check::inspect(&world.job(), Depth::Data { part: 1, parts: 1 })).unwrap();
         assert!(report.is_ok());
-        match harm {
-            0 => world.destroy(&name),
-            _ => world.flip(&name),
-        }
+        world.harm(&name, harm == 0);
         assert!(!world.check().is_ok());
         let before = world.view().state.packs[&layout::pack_of(&name).unwrap().1].clone();
         assert_eq!((before.is_missing, before.is_damaged), (harm == 0, harm == 1));
@@ -187,7 +166,7 @@ fn a_check_acquits_no_pack_of_what_happened_to_it_after_it_was_read() {
 fn a_pack_that_was_never_found_harmed_before_is_damage_whatever_needs_it() {
     let (world, client, tree) = begin();
     let old = world.view().state.snapshots.values().next().unwrap().id;
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     world.back_up(&client, &files(2, 2));
     world.change(&client, vec![Operation::Forget(vec![old])]);
     world.destroy(&name);
@@ -204,7 +183,7 @@ fn a_pack_that_was_never_found_harmed_before_is_damage_whatever_needs_it() {
 #[test]
 fn a_pack_that_comes_back_is_lost_no_more() {
     let (world, client, _) = begin();
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     let bytes = world.read(&name);
     let ids = pack::parse(&bytes).unwrap().ids;
     world.destroy(&name);
@@ -219,7 +198,7 @@ fn a_pack_that_comes_back_is_lost_no_more() {
 #[test]
 fn a_look_at_some_packs_says_nothing_of_others_that_are_missing() {
     let (world, client, tree) = begin();
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     let missing = layout::pack_of(&name).unwrap().1;
     let bytes = world.read(&name);
     let ids = pack::parse(&bytes).unwrap().ids;
@@ -273,7 +252,7 @@ fn damage_to_the_index_of_one_domain_hides_nothing_of_another() {
 #[test]
 fn a_structure_check_does_not_acquit_what_only_reading_can() {
     let (world, _, _) = begin();
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     world.flip(&name);
     assert!(world.check_to(Depth::Structure).is_ok());
     assert!(!world.check().is_ok());
@@ -284,7 +263,7 @@ fn a_structure_check_does_not_acquit_what_only_reading_can() {
 #[test]
 fn what_was_found_damaged_is_told_by_every_check_until_it_is_whole_or_replaced() {
     let (world, client, tree) = begin();
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     let bytes = world.read(&name);
     let snapshot = world.view().state.snapshots.values().next().unwrap().id;
     world.flip(&name);
@@ -308,7 +287,7 @@ fn what_was_found_damaged_is_told_by_every_check_until_it_is_whole_or_replaced()
 #[test]
 fn damaged_packs_do_not_keep_sound_ones_from_being_read() {
     let (world, _, _) = begin();
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     world.flip(&name);
     world.wait(DAY);
     let packs = world.names("packs/").len() as u32;

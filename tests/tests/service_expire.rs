@@ -5,13 +5,9 @@ use copal_format::client::Role;
 use copal_format::expiry::Expiry;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
-use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
-use copal_jobs::expire;
-use copal_jobs::ingest::{self, Scope};
 use copal_jobs::policy;
-use copal_store::Store;
 use copal_tests::kit::{Client, DAY, World, keep_last, tree};
 use futures::executor::block_on;
 
@@ -22,15 +18,9 @@ fn what_the_policy_does_not_keep_expires_and_everything_else_stays() {
     let alone = world.back_up(&other, &tree([("b", &[9; 2000][..])]));
     world.change(&client, vec![Operation::Pin(vec![first]), keep_last(1)]);
     world.wait(DAY);
-    assert_eq!(expire(&world), [second]);
-    for (snapshot, state) in [
-        (first, SnapshotState::Kept),
-        (second, SnapshotState::Forgotten),
-        (third, SnapshotState::Kept),
-        (alone, SnapshotState::Kept),
-    ] {
-        assert_eq!(world.snapshot(snapshot).state, state);
-    }
+    assert_eq!(world.expire().expired, [second]);
+    assert_eq!(world.states([first, third, alone]), [SnapshotState::Kept; 3]);
+    assert_eq!(world.snapshot(second).state, SnapshotState::Forgotten);
     assert!(world.check().is_ok());
 }
 
@@ -38,12 +28,12 @@ fn what_the_policy_does_not_keep_expires_and_everything_else_stays() {
 fn with_nothing_to_expire_or_no_policy_nothing_is_written() {
     let (world, client, [first, ..]) = three_backups();
     let before = world.names("");
-    assert_eq!(expire(&world), [SnapshotId([0; 16]); 0]);
+    assert_eq!(world.expire().expired, [SnapshotId([0; 16]); 0]);
     assert_eq!(world.names(""), before);
     world.change(&client, vec![keep_last(3), Operation::Forget(vec![first])]);
     world.wait(DAY);
     let before = world.names("");
-    assert_eq!(expire(&world), [SnapshotId([0; 16]); 0]);
+    assert_eq!(world.expire().expired, [SnapshotId([0; 16]); 0]);
     assert_eq!(world.names(""), before);
 }
 
@@ -64,15 +54,13 @@ fn an_expiry_that_the_policy_does_not_permit_spends_its_number_and_changes_nothi
     let (world, client, [first, second, third]) = three_backups();
     world.change(&client, vec![keep_last(2)]);
     world.wait(DAY);
-    let forged = expiry(&world, 1, ObjectHash::NONE, vec![first, third]);
+    let forged = world.expiry(1, ObjectHash::NONE, vec![first, third]);
     world.put(&layout::expiry(1), forged.encode());
-    let refused = fold(&world);
+    let refused = world.fold();
     assert_eq!(refused, [(layout::expiry(1), "the policy keeps a snapshot that it names".to_owned())]);
-    for snapshot in [first, second, third] {
-        assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
-    }
+    assert_eq!(world.states([first, second, third]), [SnapshotState::Kept; 3]);
     assert_eq!(world.view().root.unwrap().0.expiry_head, Some((1, ObjectHash::of(&forged.encode()))));
-    assert_eq!(expire(&world), [first]);
+    assert_eq!(world.expire().expired, [first]);
 }
 
 #[test]
@@ -81,7 +69,7 @@ fn an_expiry_of_another_policy_time_chain_or_state_is_not_believed() {
     world.change(&client, vec![keep_last(1)]);
     world.change(&client, vec![keep_last(2)]);
     world.wait(DAY);
-    let good = expiry(&world, 1, ObjectHash::NONE, vec![first]);
+    let good = world.expiry(1, ObjectHash::NONE, vec![first]);
     let hash = |expiry: &Expiry| ObjectHash::of(&expiry.encode());
     let other_policy = Expiry { policy: 1, ..good.clone() };
     let later = Expiry { number: 2, previous: hash(&other_policy), time: Time(i64::MAX), ..good.clone() };
@@ -90,7 +78,7 @@ fn an_expiry_of_another_policy_time_chain_or_state_is_not_believed() {
     for expiry in [other_policy, later, unchained, stale] {
         world.put(&layout::expiry(expiry.number), expiry.encode());
     }
-    assert_eq!(fold(&world).len(), 4);
+    assert_eq!(world.fold().len(), 4);
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
 }
 
@@ -99,13 +87,12 @@ fn what_was_pinned_meanwhile_does_not_expire() {
     let (world, client, [first, ..]) = three_backups();
     world.change(&client, vec![keep_last(2)]);
     world.wait(DAY);
-    let stale = expiry(&world, 1, ObjectHash::NONE, vec![first]);
+    let stale = world.expiry(1, ObjectHash::NONE, vec![first]);
     world.write_change(&client, vec![Operation::Pin(vec![first])]);
     world.put(&layout::expiry(1), stale.encode());
-    assert_eq!(fold(&world).len(), 1);
+    assert_eq!(world.fold().len(), 1);
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
-    world.lose_state();
-    let report = world.rebuild();
+    let report = world.rebuild_without_state();
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
     assert_eq!(report.expiries_left_out.len(), 1);
 }
@@ -115,13 +102,12 @@ fn an_expired_snapshot_can_be_brought_back() {
     let (world, client, [first, ..]) = three_backups();
     world.change(&client, vec![keep_last(2)]);
     world.wait(DAY);
-    assert_eq!(expire(&world), [first]);
+    assert_eq!(world.expire().expired, [first]);
     world.change(&client, vec![Operation::Undelete(vec![first]), Operation::Pin(vec![first])]);
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
     world.wait(DAY);
-    assert_eq!(expire(&world), [SnapshotId([0; 16]); 0]);
-    world.lose_state();
-    world.rebuild();
+    assert_eq!(world.expire().expired, [SnapshotId([0; 16]); 0]);
+    world.rebuild_without_state();
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
 }
 
@@ -130,21 +116,17 @@ fn what_expired_stays_away_after_a_rebuild() {
     let (world, client, [first, second, third]) = three_backups();
     world.change(&client, vec![keep_last(1)]);
     world.wait(DAY);
-    assert_eq!(expire(&world), [first, second]);
-    world.lose_state();
-    let report = world.rebuild();
+    assert_eq!(world.expire().expired, [first, second]);
+    let report = world.rebuild_without_state();
     assert_eq!(report.expiries_left_out, []);
-    for (snapshot, state) in
-        [(first, SnapshotState::Forgotten), (second, SnapshotState::Forgotten), (third, SnapshotState::Kept)]
-    {
-        assert_eq!(world.snapshot(snapshot).state, state);
-    }
+    assert_eq!(world.states([first, second]), [SnapshotState::Forgotten; 2]);
+    assert_eq!(world.snapshot(third).state, SnapshotState::Kept);
     let (number, policy) = block_on(policy::current(&world.job(), &world.view())).unwrap().unwrap();
     assert_eq!((number, Some((policy.encode().as_slice(), true))), (1, keep_last(1).policy()));
     // The chain of expiries goes on.
     let fourth = world.back_up(&client, &tree([("a", &[4; 3000][..])]));
     world.wait(DAY);
-    assert_eq!(expire(&world), [third]);
+    assert_eq!(world.expire().expired, [third]);
     assert_eq!(world.snapshot(fourth).state, SnapshotState::Kept);
 }
 
@@ -154,17 +136,13 @@ fn what_a_later_policy_keeps_comes_back_with_a_rebuild_if_it_is_whole_and_else_i
         let (world, client, [first, ..]) = three_backups();
         world.change(&client, vec![keep_last(2)]);
         world.wait(DAY);
-        assert_eq!(expire(&world), [first]);
+        assert_eq!(world.expire().expired, [first]);
         if is_pruned {
-            for _ in 0..3 {
-                world.prune(DAY);
-                world.wait(2 * DAY);
-            }
+            world.prune_and_wait(3, 2 * DAY);
             assert_eq!(world.snapshot(first).state, SnapshotState::Gone);
         }
         world.change(&client, vec![keep_last(9)]);
-        world.lose_state();
-        let report = world.rebuild();
+        let report = world.rebuild_without_state();
         let state = if is_pruned { SnapshotState::Gone } else { SnapshotState::Kept };
         assert_eq!(world.snapshot(first).state, state);
         assert_eq!((report.expiries_left_out.len(), report.lost), (1, 0), "{report:?}");
@@ -175,28 +153,6 @@ fn what_a_later_policy_keeps_comes_back_with_a_rebuild_if_it_is_whole_and_else_i
 /// A client that has backed up three times, a day apart.
 fn three_backups() -> (World, Client, [SnapshotId; 3]) {
     let (world, client) = World::with_client();
-    let snapshots = [1u8, 2, 3].map(|round| {
-        world.wait(DAY);
-        world.back_up(&client, &tree([("a", &[round; 3000][..])]))
-    });
+    let snapshots = world.back_up_daily(&client, [3000; 3]);
     (world, client, snapshots)
-}
-
-/// What expires, oldest first.
-fn expire(world: &World) -> Vec<SnapshotId> {
-    let mut expired = block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap().expired;
-    expired.sort_by_key(|id| world.snapshot(*id).accepted);
-    expired
-}
-
-/// Folds in what waits; gives what is not believed.
-fn fold(world: &World) -> Vec<(String, String)> {
-    block_on(ingest::work(&world.job(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
-}
-
-fn expiry(world: &World, number: u64, previous: ObjectHash, snapshots: Vec<SnapshotId>) -> Expiry {
-    let (root, _) = world.view().root.unwrap();
-    let (policy, change) = (root.policy.unwrap().0, root.change_head.unwrap().0);
-    let time = Time(block_on(world.store.now()).unwrap().0);
-    Expiry { number, previous, policy, change, time, snapshots }
 }

@@ -5,18 +5,13 @@ mod owner;
 use copal_engine::retention::Series;
 use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::client::Role;
-use copal_format::expiry::Expiry;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
 use copal_format::policy::{Floor, Hold};
-use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
-use copal_jobs::expire;
-use copal_jobs::ingest::{self, Scope};
 use copal_jobs::policy;
 use copal_jobs::prune::Options;
-use copal_store::Store;
 use copal_tests::kit::{Client, DAY, World, guarded, keep_last, keep_last_unsigned, tree};
 use futures::executor::block_on;
 
@@ -27,12 +22,12 @@ fn a_suspicious_snapshot_holds_its_series_and_no_other_until_the_owner_releases_
     let [old, _] = [8u8, 9].map(|fill| back_up(&world, &other, fill, FULL));
     world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
     world.wait(DAY);
-    let report = expire(&world);
+    let report = world.expire();
     assert_eq!(report.expired, [old]);
     assert_eq!(report.held.iter().map(|held| held.snapshot).collect::<Vec<_>>(), [suspicious]);
     assert_eq!(report.held[0].series, Series { client: client.id, source: client.source });
     world.change(&client, vec![release(suspicious)]);
-    let report = expire(&world);
+    let report = world.expire();
     assert_eq!((report.expired, report.held), (vec![first, second], vec![]));
 }
 
@@ -47,10 +42,10 @@ fn a_client_that_copies_the_series_of_another_lets_nothing_of_it_expire_and_hold
         back_up(&world, &hostile, fill, FULL);
     }
     world.wait(DAY);
-    let report = expire(&world);
-    assert_eq!((report.expired.len(), states(&world, [kept, kept])[0]), (2, SnapshotState::Kept));
+    let report = world.expire();
+    assert_eq!((report.expired.len(), world.states([kept, kept])[0]), (2, SnapshotState::Kept));
     world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
-    let held = expire(&world).held;
+    let held = world.expire().held;
     assert!(held.iter().all(|held| held.series.client == hostile.id), "{held:?}");
 }
 
@@ -67,11 +62,8 @@ fn what_was_forgotten_of_a_held_series_stays_until_it_is_released() {
     world.change(&client, vec![Operation::Undelete(vec![first])]);
     assert_eq!(world.restore(first).unwrap(), tree([("a", &[1; FULL][..])]));
     world.change(&client, vec![release(suspicious)]);
-    for _ in 0..3 {
-        world.prune(DAY);
-        world.wait(2 * DAY);
-    }
-    assert_eq!(states(&world, [first, second]), [SnapshotState::Kept, SnapshotState::Gone]);
+    world.prune_and_wait(3, 2 * DAY);
+    assert_eq!(world.states([first, second]), [SnapshotState::Kept, SnapshotState::Gone]);
     assert!(world.check().is_ok());
 }
 
@@ -91,7 +83,7 @@ fn what_was_forgotten_within_the_floor_stays_until_it_is_older() {
     world.prune(DAY);
     // One stays whatever its age: the last.
     assert_eq!(
-        states(&world, [first, second, third]),
+        world.states([first, second, third]),
         [SnapshotState::Gone, SnapshotState::Gone, SnapshotState::Forgotten]
     );
     world.change(&client, vec![Operation::Undelete(vec![third])]);
@@ -111,23 +103,19 @@ fn a_floor_and_a_hold_that_the_owner_lowers_stay_for_as_long_as_the_floor_said()
         set(Floor::default());
         world.change(&client, vec![Operation::Forget(vec![first, second, suspicious])]);
         if is_rebuilt {
-            world.lose_state();
-            world.rebuild();
+            world.rebuild_without_state();
         }
         for _ in 0..3 {
             world.wait(2 * DAY);
-            assert_eq!((world.prune(DAY).protected, expire(&world).held.len()), (3, 1));
+            assert_eq!((world.prune(DAY).protected, world.expire().held.len()), (3, 1));
         }
         set(century);
         set(Floor::default());
         world.wait(300 * DAY);
         assert_eq!(world.prune(DAY).protected, 3);
         world.wait(70 * DAY);
-        for _ in 0..3 {
-            world.prune(DAY);
-            world.wait(2 * DAY);
-        }
-        assert_eq!(states(&world, [first, second, suspicious]), [SnapshotState::Gone; 3]);
+        world.prune_and_wait(3, 2 * DAY);
+        assert_eq!(world.states([first, second, suspicious]), [SnapshotState::Gone; 3]);
     }
 }
 
@@ -139,9 +127,9 @@ fn who_floods_a_series_pushes_nothing_out_before_the_floor_lets_it() {
         back_up(&world, &client, fill, FULL);
     }
     world.wait(DAY);
-    assert_eq!(expire(&world).expired, []);
+    assert_eq!(world.expire().expired, []);
     world.wait(30 * DAY);
-    assert_eq!(expire(&world).expired.len(), 5);
+    assert_eq!(world.expire().expired.len(), 5);
     assert_eq!(world.snapshot(good).state, SnapshotState::Forgotten);
 }
 
@@ -150,14 +138,13 @@ fn a_hold_that_is_raised_after_an_expiry_was_decided_stops_it() {
     let (world, client, [first, second, _]) = steady();
     world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
     world.wait(DAY);
-    let decided = expiry(&world, vec![first, second]);
+    let decided = world.expiry(1, ObjectHash::NONE, vec![first, second]);
     back_up(&world, &client, 4, 10);
     world.put(&layout::expiry(1), decided.encode());
-    assert_eq!(fold(&world), [(layout::expiry(1), "a series that it names is held".to_owned())]);
-    assert_eq!(states(&world, [first, second]), [SnapshotState::Kept; 2]);
-    world.lose_state();
-    world.rebuild();
-    assert_eq!(states(&world, [first, second]), [SnapshotState::Kept; 2]);
+    assert_eq!(world.fold(), [(layout::expiry(1), "a series that it names is held".to_owned())]);
+    assert_eq!(world.states([first, second]), [SnapshotState::Kept; 2]);
+    world.rebuild_without_state();
+    assert_eq!(world.states([first, second]), [SnapshotState::Kept; 2]);
 }
 
 #[test]
@@ -167,20 +154,18 @@ fn a_rebuild_knows_what_is_held_released_and_within_the_floor() {
     let before = world.view().state.snapshots;
     let extents = |world: &World| world.view().state.snapshots.values().map(|of| of.extent).collect::<Vec<_>>();
     let known = extents(&world);
-    world.lose_state();
-    world.rebuild();
+    world.rebuild_without_state();
     assert_eq!((extents(&world), world.view().state.snapshots.len()), (known, before.len()));
     for _ in 0..2 {
         world.wait(2 * DAY);
         assert_eq!(world.prune(DAY).protected, 1);
     }
-    assert_eq!(expire(&world).held.len(), 1);
+    assert_eq!(world.expire().held.len(), 1);
     world.change(&client, vec![release(suspicious)]);
-    world.lose_state();
-    world.rebuild();
-    assert_eq!(expire(&world).held, []);
+    world.rebuild_without_state();
+    assert_eq!(world.expire().held, []);
     world.wait(20 * DAY);
-    assert_eq!(expire(&world).expired, [first]);
+    assert_eq!(world.expire().expired, [first]);
     world.change(&client, vec![Operation::Undelete(vec![second])]);
     assert_eq!(world.restore(second).unwrap(), tree([("a", &[2; FULL][..])]));
 }
@@ -190,17 +175,13 @@ fn what_expired_before_a_hold_was_raised_is_not_called_lost_by_a_rebuild() {
     let (world, client, [first, second, _]) = steady();
     world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
     world.wait(DAY);
-    assert_eq!(expire(&world).expired, [first, second]);
-    for _ in 0..3 {
-        world.prune(DAY);
-        world.wait(2 * DAY);
-    }
-    assert_eq!(states(&world, [first, second]), [SnapshotState::Gone; 2]);
+    assert_eq!(world.expire().expired, [first, second]);
+    world.prune_and_wait(3, 2 * DAY);
+    assert_eq!(world.states([first, second]), [SnapshotState::Gone; 2]);
     back_up(&world, &client, 4, 10);
-    world.lose_state();
-    let report = world.rebuild();
+    let report = world.rebuild_without_state();
     assert_eq!(report.lost, 0, "{report:?}");
-    assert_eq!(states(&world, [first, second]), [SnapshotState::Gone; 2]);
+    assert_eq!(world.states([first, second]), [SnapshotState::Gone; 2]);
     assert!(world.check().is_ok());
 }
 
@@ -216,12 +197,7 @@ fn steady() -> (World, Client, [SnapshotId; 3]) {
 
 fn three(lengths: [usize; 3]) -> (World, Client, [SnapshotId; 3]) {
     let (world, client) = World::with_client();
-    let mut fill = 0;
-    let snapshots = lengths.map(|length| {
-        fill += 1;
-        world.wait(DAY);
-        back_up(&world, &client, fill, length)
-    });
+    let snapshots = world.back_up_daily(&client, lengths);
     (world, client, snapshots)
 }
 
@@ -235,18 +211,15 @@ fn release(snapshot: SnapshotId) -> Operation {
 
 /// A change that the client signs, also where the owner has to.
 fn forge(world: &World, client: &Client, operation: Operation) {
-    let last = world.names("changes/").len() as u64;
-    let (number, previous) = (last + 1, hash_of(world, last));
-    let mut change = Change { number, previous, client: client.id, time: Time(0), operations: vec![operation] };
-    change.sign_as_owner(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::change(number), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+    let (name, bytes) =
+        world.change_behind(world.end_of("changes/"), client, vec![operation], &client.keys.manifest_key());
+    world.put(&name, bytes);
 }
 
-/// A change with the owner's signature, of this number after one of this hash.
-fn write_after(world: &World, client: &Client, (number, previous): (u64, ObjectHash), operation: Operation) {
-    let mut change = Change { number, previous, client: client.id, time: Time(0), operations: vec![operation] };
-    change.sign_as_owner(world.repository.owner.repository(), &world.repository.owner.signing_key());
-    world.put(&layout::change(number), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+/// A change with the owner's signature behind the one of this number and hash.
+fn write_behind(world: &World, client: &Client, last: (u64, ObjectHash), operation: Operation) {
+    let (name, bytes) = world.change_behind(last, client, vec![operation], &world.repository.owner.signing_key());
+    world.put(&name, bytes);
 }
 
 fn hash_of(world: &World, change: u64) -> ObjectHash {
@@ -261,29 +234,6 @@ fn in_force(world: &World) -> u64 {
 /// The same, also if it cannot be read.
 fn named(world: &World) -> Option<u64> {
     world.view().root.unwrap().0.policy.map(|(number, _)| number)
-}
-
-fn states<const N: usize>(world: &World, snapshots: [SnapshotId; N]) -> [SnapshotState; N] {
-    snapshots.map(|id| world.snapshot(id).state)
-}
-
-/// What expires, oldest first.
-fn expire(world: &World) -> expire::Report {
-    let mut report = block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap();
-    report.expired.sort_by_key(|id| world.snapshot(*id).accepted);
-    report
-}
-
-/// Folds in what waits; gives what is not believed.
-fn fold(world: &World) -> Vec<(String, String)> {
-    block_on(ingest::work(&world.job(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
-}
-
-fn expiry(world: &World, snapshots: Vec<SnapshotId>) -> Expiry {
-    let (root, _) = world.view().root.unwrap();
-    let (policy, change) = (root.policy.unwrap().0, root.change_head.unwrap().0);
-    let time = Time(block_on(world.store.now()).unwrap().0);
-    Expiry { number: 1, previous: ObjectHash::NONE, policy, change, time, snapshots }
 }
 
 /// So long a file is where all is well: what stands around small contents in packs weighs little beside it.

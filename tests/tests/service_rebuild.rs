@@ -14,12 +14,8 @@ use copal_format::root::Deletion;
 use copal_format::state::{DoomedState, SnapshotState};
 use copal_format::time::Time;
 use copal_tests::kit::craft::{data_pack, id, tree_pack};
-use copal_tests::kit::{DAY, Tree, World, noise};
+use copal_tests::kit::{DAY, Tree, World, files};
 use futures::executor::block_on;
-
-fn files(seed: u64, count: usize) -> Tree {
-    noise(seed, count, 2_000)
-}
 
 #[test]
 fn everything_restores_after_roots_index_or_state_are_lost() {
@@ -29,8 +25,7 @@ fn everything_restores_after_roots_index_or_state_are_lost() {
         let trees: Vec<Tree> = (0..3).map(|seed| files(seed, 4)).collect();
         let ids: Vec<_> = trees.iter().map(|tree| world.back_up(&client, tree)).collect();
         let before = world.view().number();
-        prefixes.iter().for_each(|prefix| world.destroy_all(prefix));
-        let report = world.rebuild();
+        let report = world.rebuild_without(prefixes);
         assert!(report.root >= before + 1000, "{prefixes:?}: root {}", report.root);
         assert_eq!((report.snapshots, report.lost), (3, 0), "{prefixes:?}");
         for (id, tree) in ids.iter().zip(&trees) {
@@ -54,8 +49,7 @@ fn forgotten_stays_forgotten_and_deleted_stays_deleted() {
     assert!(!deleted.is_empty());
     let forgotten = world.back_up(&client, &files(3, 4));
     world.change(&client, vec![Operation::Forget(vec![forgotten]), Operation::Pin(vec![kept])]);
-    world.destroy_all("roots/");
-    world.rebuild();
+    world.rebuild_without(&["roots/"]);
     assert_eq!(world.snapshot(gone).state, SnapshotState::Gone);
     assert_eq!(world.snapshot(forgotten).state, SnapshotState::Forgotten);
     assert!(world.snapshot(kept).pinned);
@@ -74,8 +68,7 @@ fn a_name_that_a_deletion_recorded_is_not_taken_although_the_object_is_there() {
     world.change(&client, vec![Operation::Forget(vec![gone])]);
     world.prune(Duration::ZERO);
     packs.into_iter().for_each(|(name, bytes)| world.put(&name, bytes));
-    world.destroy_all("roots/");
-    world.rebuild();
+    world.rebuild_without(&["roots/"]);
     assert_eq!(world.snapshot(gone).state, SnapshotState::Gone);
     world.wait(DAY * 8);
     world.prune(DAY);
@@ -92,16 +85,12 @@ fn a_record_that_names_what_kept_snapshots_need_takes_nothing_from_them() {
         let random = [only as u8; 16];
         let forged = Deletion { root_number: world.view().number(), random, time: Time(0), names, baseline: None };
         world.put(&forged.name(), forged.encode());
-        world.destroy_all("roots/");
-        let report = world.rebuild();
+        let report = world.rebuild_without(&["roots/"]);
         assert_eq!((report.lost, report.snapshots), (0, 2), "{only:?}");
         assert_eq!(ids.map(|id| world.restore(id)), [Ok(first.clone()), Ok(second.clone())], "{only:?}");
         assert!(world.view().state.doomed.is_empty(), "{only:?}: what counts is not spent");
     }
-    for _ in 0..3 {
-        world.wait(DAY * 8);
-        world.prune(DAY);
-    }
+    world.wait_and_prune(3, DAY * 8);
     assert_eq!(ids.map(|id| world.restore(id)), [Ok(first), Ok(second)]);
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
 }
@@ -113,14 +102,10 @@ fn an_unresolved_reference_of_a_kept_snapshot_becomes_lost_and_its_page_stays() 
     let kept = world.back_up(&client, &tree);
     let name = world.packs(PackKind::Data).remove(0);
     world.destroy(&name);
-    world.destroy_all("roots/");
-    let report = world.rebuild();
+    let report = world.rebuild_without(&["roots/"]);
     assert!(report.lost > 0);
     assert_eq!(world.snapshot(kept).state, SnapshotState::Kept);
-    for _ in 0..3 {
-        world.prune(DAY);
-        world.wait(DAY * 2);
-    }
+    world.prune_and_wait(3, DAY * 2);
     client.forget_memory();
     let again = world.back_up(&client, &tree);
     assert_eq!((world.restore(kept).as_ref(), world.restore(again).as_ref()), (Ok(&tree), Ok(&tree)));
@@ -135,8 +120,7 @@ fn what_is_lost_stays_so_and_a_prune_with_nothing_new_to_say_of_it_writes_no_roo
     let name = world.packs(PackKind::Data).remove(0);
     let ids = pack::parse(&world.read(&name)).unwrap().ids;
     world.destroy(&name);
-    world.destroy_all("roots/");
-    world.rebuild();
+    world.rebuild_without(&["roots/"]);
     let is_lost =
         |id| world.view().index(client.domain).unwrap().overlay().bits(id, PackTag::NONE).contains(Bits::LOST);
     world.prune(DAY);
@@ -160,8 +144,7 @@ fn packs_of_another_domain_and_packs_nobody_names_are_not_taken() {
     let tree = world.put_pack(&tree_pack(other.domain, 2, &[(id(2), 1, &[])]));
     world.put_pack(&data_pack(client.domain, 3, &[id(3)]));
     world.put_manifest(&other, &world.manifest(&other, &[foreign, tree], Some(id(2))));
-    world.destroy_all("roots/");
-    let report = world.rebuild();
+    let report = world.rebuild_without(&["roots/"]);
     let left: Vec<&str> = report.packs_left_out.iter().map(|(_, why)| why.as_str()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(world.view().height(client.domain, &id(1)).is_none());
@@ -176,8 +159,7 @@ fn a_write_only_client_cannot_smuggle_a_manifest_into_another_domain() {
     let root_seen = Some((u64::MAX - 1, ObjectHash([1; 32])));
     let own = world.manifest(&other, &[pack], Some(id(2)));
     world.put_manifest(&other, &Manifest { domain: client.domain, root_seen, ..own });
-    world.destroy_all("roots/");
-    let report = world.rebuild();
+    let report = world.rebuild_without(&["roots/"]);
     assert!(report.root < 1_000_000, "nor drive the numbers up: {}", report.root);
     assert_eq!(world.receipt(&other, 1).outcome, Outcome::Rejected);
     assert!(world.view().height(client.domain, &id(2)).is_none());
@@ -190,13 +172,8 @@ fn a_lost_or_damaged_manifest_does_not_take_later_snapshots_with_it() {
         let trees: Vec<Tree> = (0..4).map(|seed| files(seed, 3)).collect();
         let ids: Vec<_> = trees.iter().map(|tree| world.back_up(&client, tree)).collect();
         let name = layout::manifest(client.id, 2);
-        if is_lost {
-            world.destroy(&name)
-        } else {
-            world.flip(&name)
-        }
-        world.destroy_all("roots/");
-        let report = world.rebuild();
+        world.harm(&name, is_lost);
+        let report = world.rebuild_without(&["roots/"]);
         assert_eq!(report.snapshots, 3, "{report:?}");
         for at in [0, 2, 3] {
             assert_eq!(world.restore(ids[at]).as_ref(), Ok(&trees[at]));
@@ -214,8 +191,7 @@ fn a_damaged_change_does_not_undo_later_ones() {
     world.change(&client, vec![Operation::Pin(vec![kept])]);
     world.change(&client, vec![Operation::Undelete(vec![kept])]);
     world.flip(&layout::change(2));
-    world.destroy_all("roots/");
-    let report = world.rebuild();
+    let report = world.rebuild_without(&["roots/"]);
     assert_eq!(report.unreadable.len(), 1);
     assert_eq!(world.snapshot(kept).state, SnapshotState::Kept);
     assert_eq!(world.restore(kept), Ok(tree));
@@ -227,8 +203,7 @@ fn what_nobody_answered_is_decided_and_answered() {
     world.back_up(&client, &files(1, 3));
     world.upload(&client, &files(2, 3));
     let missing = world.put_manifest(&client, &world.manifest(&client, &[], Some(id(77))));
-    world.destroy_all("roots/");
-    let report = world.rebuild();
+    let report = world.rebuild_without(&["roots/"]);
     assert_eq!(report.snapshots, 2);
     assert_eq!(world.receipt(&client, 2).outcome, Outcome::Accepted);
     assert_eq!(world.receipt(&client, missing).outcome, Outcome::Rejected);
@@ -246,9 +221,7 @@ fn with_all_answers_lost_too_snapshots_whose_packs_were_moved_stay() {
     world.change(&client, vec![Operation::Forget(vec![old])]);
     world.prune(Duration::ZERO);
     assert!(!world.names("moved/").is_empty());
-    world.destroy_all("roots/");
-    world.destroy_all("receipts/");
-    world.rebuild();
+    world.rebuild_without(&["roots/", "receipts/"]);
     assert_eq!(world.restore(kept), Ok(tree));
     assert_ne!(world.view().state.snapshots.values().filter(|of| of.state == SnapshotState::Kept).count(), 0);
 }
@@ -258,8 +231,7 @@ fn a_second_rebuild_goes_beyond_the_first_although_its_root_is_lost() {
     let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 3));
     let first = world.rebuild().root;
-    world.destroy_all("roots/");
-    assert_eq!(world.rebuild().root, first + 1000);
+    assert_eq!(world.rebuild_without(&["roots/"]).root, first + 1000);
 }
 
 #[test]
@@ -270,8 +242,7 @@ fn what_no_kept_snapshot_reaches_is_flagged_and_gets_a_new_grace_period() {
     world.change(&client, vec![Operation::Forget(vec![old])]);
     world.prune(DAY);
     world.wait(DAY * 2);
-    world.destroy_all("roots/");
-    world.rebuild();
+    world.rebuild_without(&["roots/"]);
     let packs = world.names("packs/");
     world.prune(DAY);
     assert_eq!(world.names("packs/"), packs);
@@ -292,8 +263,7 @@ fn changes_of_a_client_count_in_a_rebuild_up_to_its_revocation_and_not_beyond() 
     world.change(&client, vec![Operation::Pin(vec![second])]);
     let before = [world.snapshot(first), world.snapshot(second)];
     assert_eq!(before.each_ref().map(|of| of.state), [SnapshotState::Forgotten, SnapshotState::Kept]);
-    world.lose_state();
-    let report = world.rebuild();
+    let report = world.rebuild_without_state();
     let after = [world.snapshot(first), world.snapshot(second)];
     assert_eq!(after.each_ref().map(|of| of.state), [SnapshotState::Forgotten, SnapshotState::Kept]);
     assert!(after[1].pinned);

@@ -8,18 +8,13 @@ use copal_format::client::Role;
 use copal_format::id::SnapshotId;
 use copal_format::layout;
 use copal_format::pack::{self, PackKind};
-use copal_format::policy::{Count, Floor, Period, Policy, SignedPolicy};
-use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
-use copal_jobs::{expire, rebuild};
+use copal_jobs::rebuild;
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
-use copal_tests::kit::{Client, DAY, Tree, World, noise, path};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, DAY, Tree, World, files, keep_last, path};
 use futures::executor::block_on;
-
-fn files(seed: u64, count: usize) -> Tree {
-    noise(seed, count, 2_000)
-}
 
 /// Backs up; gives the names of the data packs that it has stored as well.
 fn back_up(world: &World, client: &Client, tree: &Tree) -> (SnapshotId, Vec<String>) {
@@ -32,22 +27,7 @@ fn is_damaged(world: &World, name: &str) -> bool {
     world.view().state.packs[&layout::pack_of(name).unwrap().1].is_damaged
 }
 
-/// A policy of the owner's that keeps the last snapshots.
-fn keep_last(last: u32) -> Operation {
-    let rules = Policy::default().keeping(Period::Last, Count::N(last));
-    let policy = SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap().with_guard(Floor::default(), None).unwrap();
-    Operation::OwnerPolicy { policy: policy.encode(), signature: copal_format::change::OwnerSignature::NONE }
-}
-
-fn expire(world: &World) -> Vec<SnapshotId> {
-    block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap().expired
-}
-
 const LOSSES: [&[&str]; 2] = [&["roots/"], &["roots/", "index/", "state/"]];
-
-fn lose(world: &World, prefixes: &[&str]) {
-    prefixes.iter().for_each(|prefix| world.destroy_all(prefix));
-}
 
 #[test]
 fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
@@ -58,16 +38,12 @@ fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
         world.change(&client, vec![Operation::Forget(vec![kept])]);
         world.change(&client, vec![Operation::Undelete(vec![kept])]);
         world.destroy(&packs[0]);
-        lose(&world, prefixes);
-        let report = world.rebuild();
+        let report = world.rebuild_without(prefixes);
         assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{prefixes:?}");
         assert_eq!((&report.packs_lost, &report.snapshots_harmed), (&vec![packs[0].clone()], &vec![kept]));
         assert!(report.lost > 0, "{report:?}");
         // Nothing more of it is lost, and who still has the files heals it.
-        for _ in 0..3 {
-            world.wait(DAY * 2);
-            world.prune(DAY);
-        }
+        world.wait_and_prune(3, DAY * 2);
         client.forget_memory();
         world.back_up(&client, &tree);
         assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "{prefixes:?}");
@@ -81,17 +57,12 @@ fn a_prune_that_removes_what_is_left_of_a_damaged_pack_does_not_take_a_snapshot_
     let (kept, packs) = back_up(&world, &client, &tree);
     world.destroy(&packs[0]);
     world.put(&packs[0], vec![7; 100]);
-    lose(&world, LOSSES[1]);
-    assert_eq!(world.rebuild().packs_lost, packs[..1]);
+    assert_eq!(world.rebuild_without(LOSSES[1]).packs_lost, packs[..1]);
     world.change(&client, vec![Operation::Forget(vec![kept])]);
     world.change(&client, vec![Operation::Undelete(vec![kept])]);
-    for _ in 0..3 {
-        world.wait(DAY * 40);
-        world.prune(DAY);
-    }
+    world.wait_and_prune(3, DAY * 40);
     assert!(!world.has(&packs[0]), "nobody can read it");
-    lose(&world, LOSSES[1]);
-    assert_eq!(world.rebuild().snapshots_harmed, [kept]);
+    assert_eq!(world.rebuild_without(LOSSES[1]).snapshots_harmed, [kept]);
     assert_eq!(world.snapshot(kept).state, SnapshotState::Kept);
     client.forget_memory();
     world.back_up(&client, &tree);
@@ -107,11 +78,10 @@ fn a_pin_that_voided_an_expiry_keeps_its_snapshot_when_a_pack_is_lost_with_the_r
         back_up(&world, &client, &files(2, 4));
         world.change(&client, vec![keep_last(1)]);
         world.wait(DAY);
-        assert_eq!(expire(&world), [first]);
+        assert_eq!(world.expire().expired, [first]);
         world.change(&client, vec![Operation::Undelete(vec![first]), Operation::Pin(vec![first])]);
         world.destroy(&packs[0]);
-        lose(&world, prefixes);
-        let report = world.rebuild();
+        let report = world.rebuild_without(prefixes);
         let record = world.snapshot(first);
         assert_eq!((record.state, record.pinned), (SnapshotState::Kept, true), "{prefixes:?}");
         assert_eq!(report.snapshots_harmed, [first]);
@@ -145,8 +115,7 @@ fn a_pack_that_a_prune_has_moved_and_that_is_lost_takes_no_snapshot_that_was_bro
             .filter(|name| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data)
             .for_each(|name| world.destroy(name));
         // Runs of the state know what was moved; without them a snapshot does that needs it and never left.
-        lose(&world, if has_others { LOSSES[1] } else { LOSSES[0] });
-        let report = world.rebuild();
+        let report = world.rebuild_without(if has_others { LOSSES[1] } else { LOSSES[0] });
         assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{has_others}");
         assert_eq!(report.snapshots_harmed, [kept]);
         assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
@@ -163,8 +132,7 @@ fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lo
         world.change(&client, vec![Operation::Forget(vec![gone])]);
         world.prune(Duration::ZERO);
         world.change(&client, vec![Operation::Undelete(vec![gone])]);
-        lose(&world, prefixes);
-        let report = world.rebuild();
+        let report = world.rebuild_without(prefixes);
         assert_eq!(world.snapshot(gone).state, SnapshotState::Gone, "{prefixes:?}");
         assert_eq!((report.lost, report.packs_lost.len(), report.snapshots_harmed.len()), (0, 0, 0), "{report:?}");
         assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
@@ -188,13 +156,9 @@ fn of_two_copies_the_good_one_stays_although_a_rebuild_has_forgotten_which_is_ba
         world.check();
         let damaged = || copies.iter().map(|name| is_damaged(&world, name)).collect::<Vec<_>>();
         assert_eq!(damaged(), [bad == 0, bad == 1]);
-        lose(&world, LOSSES[0]);
-        let report = world.rebuild();
+        let report = world.rebuild_without(LOSSES[0]);
         let known = damaged();
-        for _ in 0..3 {
-            world.prune(DAY);
-            world.wait(DAY * 2);
-        }
+        world.prune_and_wait(3, DAY * 2);
         assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "the bad one is {bad}");
         assert!(world.check().is_ok(), "{:?}", world.check().findings);
         assert_eq!((report.packs_damaged, known), (vec![copies[bad].clone()], vec![bad == 0, bad == 1]));
@@ -207,8 +171,7 @@ fn packs_that_share_nothing_are_not_read_by_a_rebuild() {
     let (_, packs) = back_up(&world, &client, &files(1, 4));
     back_up(&world, &client, &files(2, 4));
     world.flip(&packs[0]);
-    lose(&world, LOSSES[1]);
-    assert!(world.rebuild().packs_damaged.is_empty());
+    assert!(world.rebuild_without(LOSSES[1]).packs_damaged.is_empty());
     assert!(!world.check().is_ok(), "a check finds it");
 }
 
@@ -216,8 +179,7 @@ fn packs_that_share_nothing_are_not_read_by_a_rebuild() {
 fn with_a_table_cut_off(world: &World, client: &Client) -> (String, Vec<u8>) {
     let (_, packs) = back_up(world, client, &files(1, 2));
     let whole = world.read(&packs[0]);
-    let name = copal_tests::kit::repository::key(&packs[0]);
-    world.store.corrupt(&name, |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
+    world.store.corrupt(&key(&packs[0]), |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
     (packs[0].clone(), whole)
 }
 
@@ -227,8 +189,7 @@ fn what_a_rebuild_leaves_out_stays_for_a_week_and_for_the_grace_period() {
         let (world, client) = World::with_client();
         let (name, _) = with_a_table_cut_off(&world, &client);
         world.wait(DAY * 30);
-        lose(&world, LOSSES[1]);
-        let report = world.rebuild();
+        let report = world.rebuild_without(LOSSES[1]);
         assert_eq!(report.packs_left_out.len(), 1, "{report:?}");
         world.prune(grace);
         world.wait(DAY * before);
@@ -245,10 +206,9 @@ fn a_second_rebuild_takes_what_the_first_has_left_out_and_somebody_has_mended() 
     let (world, client) = World::with_client();
     let (name, whole) = with_a_table_cut_off(&world, &client);
     world.wait(DAY * 30);
-    lose(&world, LOSSES[0]);
-    assert!(world.rebuild().lost > 0);
+    assert!(world.rebuild_without(LOSSES[0]).lost > 0);
     world.prune(DAY);
-    world.store.corrupt(&copal_tests::kit::repository::key(&name), |bytes| *bytes = whole).unwrap();
+    world.store.corrupt(&key(&name), |bytes| *bytes = whole).unwrap();
     assert_eq!(world.rebuild().lost, 0);
     assert!(world.check().is_ok());
 }
@@ -259,7 +219,7 @@ fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
     let (_, packs) = back_up(&world, &client, &files(1, 2));
     let tree = files(2, 2);
     let kept = world.back_up(&client, &tree);
-    lose(&world, LOSSES[1]);
+    world.lose_state();
     let bad = packs[0].clone();
     let store = Fault::new(&world.store, move |call| match call.op == Op::ReadRange && call.key == bad {
         true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
@@ -301,14 +261,9 @@ fn with_a_neighbour(is_last: bool) -> (World, SnapshotId, String, String) {
 fn a_pack_that_only_a_lost_or_damaged_manifest_named_takes_no_other_client_s_snapshot_with_it() {
     for is_gone in [true, false] {
         let (world, shared, manifest, pack) = with_a_neighbour(false);
-        if is_gone {
-            world.destroy(&manifest)
-        } else {
-            world.flip(&manifest)
-        }
+        world.harm(&manifest, is_gone);
         world.destroy(&pack);
-        lose(&world, LOSSES[1]);
-        let report = world.rebuild();
+        let report = world.rebuild_without(LOSSES[1]);
         assert_eq!(world.snapshot(shared).state, SnapshotState::Kept, "{is_gone} {report:?}");
         assert_eq!(report.snapshots_harmed, [shared]);
     }
@@ -319,9 +274,8 @@ fn a_damaged_pack_of_which_nobody_knows_what_it_held_takes_no_snapshot_with_it()
     let (world, shared, manifest, pack) = with_a_neighbour(true);
     world.destroy(&manifest);
     world.destroy(&manifest.replace("manifests/", "receipts/"));
-    world.store.corrupt(&copal_tests::kit::repository::key(&pack), |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
-    lose(&world, LOSSES[1]);
-    let report = world.rebuild();
+    world.store.corrupt(&key(&pack), |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
+    let report = world.rebuild_without(LOSSES[1]);
     assert_eq!(world.snapshot(shared).state, SnapshotState::Kept, "{report:?}");
     assert_eq!(report.snapshots_harmed, [shared]);
 }
@@ -334,8 +288,7 @@ fn what_a_rebuild_flags_stays_for_a_week_and_for_the_grace_period() {
         let (later, others) = back_up(&world, &client, &files(2, 3));
         world.change(&client, vec![Operation::Forget(vec![old])]);
         world.wait(DAY * 30);
-        lose(&world, LOSSES[1]);
-        world.rebuild();
+        world.rebuild_without(LOSSES[1]);
         world.prune(grace);
         world.wait(DAY * before);
         world.prune(grace);
@@ -356,8 +309,7 @@ fn runs_of_the_state_that_a_rebuild_has_found_stay_as_long_for_another_one() {
     back_up(&world, &client, &files(1, 3));
     let runs = world.names("state/");
     world.wait(DAY * 30);
-    lose(&world, LOSSES[0]);
-    world.rebuild();
+    world.rebuild_without(LOSSES[0]);
     world.prune(DAY);
     world.wait(DAY * 6);
     world.prune(DAY);
@@ -376,14 +328,13 @@ fn a_damaged_expiry_does_not_take_the_next_one_with_it() {
         back_up(&world, &client, &files(seed, 1)).0
     });
     world.wait(DAY);
-    assert_eq!(expire(&world), [first]);
+    assert_eq!(world.expire().expired, [first]);
     back_up(&world, &client, &files(3, 1));
     world.wait(DAY);
-    assert_eq!(expire(&world), [second]);
+    assert_eq!(world.expire().expired, [second]);
     let damaged = layout::expiry(1);
-    world.store.corrupt(&copal_tests::kit::repository::key(&damaged), |bytes| bytes.truncate(20)).unwrap();
-    lose(&world, LOSSES[1]);
-    let report = world.rebuild();
+    world.store.corrupt(&key(&damaged), |bytes| bytes.truncate(20)).unwrap();
+    let report = world.rebuild_without(LOSSES[1]);
     let unreadable: Vec<&String> = report.unreadable.iter().map(|(name, _)| name).collect();
     assert_eq!(unreadable, [&damaged], "{report:?}");
     assert_eq!(world.snapshot(second).state, SnapshotState::Forgotten);

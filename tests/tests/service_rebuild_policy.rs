@@ -1,28 +1,20 @@
 //! Rebuild, where the newest policy cannot be read: what an older one would permit is not done.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use copal_format::change::{Change, Operation, OwnerSignature};
+use copal_format::change::Operation;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
 use copal_format::pack::PackKind;
-use copal_format::policy::{Count, Floor, Period, Policy, SignedPolicy};
-use copal_format::repository::IngestBy;
+use copal_format::policy::Floor;
 use copal_format::state::SnapshotState;
-use copal_format::time::Time;
 use copal_jobs::error::JobError;
-use copal_jobs::expire;
 use copal_jobs::prune::Options;
-use copal_tests::kit::{Client, DAY, Tree, World, path};
-use futures::executor::block_on;
+use copal_tests::kit::{Client, DAY, Tree, World, guarded, path};
 
 /// Keeps the last snapshot, and those that the floor keeps.
 fn policy(floor: u32) -> Operation {
-    let rules = Policy::default().keeping(Period::Last, Count::N(1));
-    let plain = SignedPolicy::new(rules, "", DAY, 1).unwrap();
-    let policy = plain.with_guard(Floor { last: floor, age: Duration::ZERO }, None).unwrap();
-    Operation::OwnerPolicy { policy: policy.encode(), signature: OwnerSignature::NONE }
+    guarded(1, Floor { last: floor, age: Duration::ZERO }, None)
 }
 
 fn tree(fill: u8) -> Tree {
@@ -34,16 +26,9 @@ fn begin() -> (World, Client, [SnapshotId; 3]) {
     let (world, client) = World::with_client();
     world.change(&client, vec![policy(1)]);
     world.change(&client, vec![policy(9)]);
-    let snapshots = [1, 2, 3].map(|fill| {
-        world.wait(DAY);
-        world.back_up(&client, &tree(fill))
-    });
+    let snapshots = world.back_up_daily(&client, [3000; 3]);
     world.wait(DAY);
     (world, client, snapshots)
-}
-
-fn expire(world: &World) -> Result<Vec<SnapshotId>, JobError> {
-    block_on(expire::expire(&world.job(), IngestBy::Service)).map(|report| report.expired)
 }
 
 fn try_prune(world: &World) -> Result<(), JobError> {
@@ -52,10 +37,9 @@ fn try_prune(world: &World) -> Result<(), JobError> {
 
 /// Writes a change behind the third, however many of those before it are there.
 fn write_fourth(world: &World, client: &Client, operation: Operation) {
-    let previous = ObjectHash::of(&world.read(&layout::change(3)));
-    let mut change = Change { number: 4, previous, client: client.id, time: Time(0), operations: vec![operation] };
-    change.sign_as_owner(world.repository.owner.repository(), &world.repository.owner.signing_key());
-    world.put(&layout::change(4), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
+    let third = (3, ObjectHash::of(&world.read(&layout::change(3))));
+    let (name, bytes) = world.change_behind(third, client, vec![operation], &world.repository.owner.signing_key());
+    world.put(&name, bytes);
 }
 
 #[test]
@@ -64,17 +48,12 @@ fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_rea
         let (world, client, snapshots) = begin();
         world.change(&client, vec![Operation::Forget(vec![snapshots[0]])]);
         let newest = layout::change(2);
-        if is_gone {
-            world.destroy(&newest)
-        } else {
-            world.flip(&newest)
-        }
-        world.lose_state();
-        let report = world.rebuild();
+        world.harm(&newest, is_gone);
+        let report = world.rebuild_without_state();
         assert_eq!(report.policy_unread.as_ref(), Some(&newest));
         for _ in 0..3 {
             world.wait(DAY * 2);
-            assert!(matches!(expire(&world), Err(JobError::Damaged { object, .. }) if object == newest));
+            assert!(matches!(world.try_expire(), Err(JobError::Damaged { object, .. }) if object == newest));
             assert!(matches!(try_prune(&world), Err(JobError::Damaged { object, .. }) if object == newest));
         }
         assert_eq!(snapshots.map(|id| world.restore(id)), [1, 2, 3].map(|fill| Ok(tree(fill))));
@@ -82,8 +61,7 @@ fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_rea
         write_fourth(&world, &client, policy(1));
         world.back_up(&client, &tree(4));
         world.wait(DAY);
-        let expired: BTreeSet<SnapshotId> = expire(&world).unwrap().into_iter().collect();
-        assert_eq!(expired, snapshots[1..].iter().copied().collect());
+        assert_eq!(world.expire().expired, snapshots[1..]);
         try_prune(&world).unwrap();
     }
 }
@@ -92,9 +70,8 @@ fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_rea
 fn an_unreadable_change_before_the_newest_policy_takes_nothing_from_it() {
     let (world, _, snapshots) = begin();
     world.flip(&layout::change(1));
-    world.lose_state();
-    assert_eq!(world.rebuild().policy_unread, None);
-    assert_eq!(expire(&world).unwrap(), [SnapshotId([0; 16]); 0]);
+    assert_eq!(world.rebuild_without_state().policy_unread, None);
+    assert_eq!(world.expire().expired, [SnapshotId([0; 16]); 0]);
     try_prune(&world).unwrap();
     assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Kept);
 }
@@ -105,15 +82,14 @@ fn an_expiry_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
     world.change(&client, vec![policy(2)]);
     // What the policy before has guarded goes on for a day.
     world.wait(DAY);
-    assert_eq!(expire(&world).unwrap(), snapshots[..1]);
+    assert_eq!(world.expire().expired, snapshots[..1]);
     for _ in 0..3 {
         try_prune(&world).unwrap();
         world.wait(DAY * 2);
     }
     assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Gone);
     world.destroy(&layout::change(3));
-    world.lose_state();
-    let report = world.rebuild();
+    let report = world.rebuild_without_state();
     assert_eq!(report.policy_unread, Some(layout::change(3)));
     assert!(try_prune(&world).is_err());
     // It was removed under the policy that is gone, and is not called lost.
@@ -127,10 +103,9 @@ fn what_was_forgotten_within_the_floor_stays_when_a_pack_of_it_is_lost_with_the_
     world.change(&client, vec![Operation::Forget(snapshots.to_vec())]);
     let lost = world.packs(PackKind::Data).remove(0);
     world.destroy(&lost);
-    world.lose_state();
-    let report = world.rebuild();
+    let report = world.rebuild_without_state();
     assert_eq!((report.packs_lost, report.snapshots_harmed.len()), (vec![lost], 1));
-    assert_eq!(snapshots.map(|id| world.snapshot(id).state), [SnapshotState::Forgotten; 3]);
+    assert_eq!(world.states(snapshots), [SnapshotState::Forgotten; 3]);
     for _ in 0..3 {
         try_prune(&world).unwrap();
         world.wait(DAY * 2);
@@ -149,9 +124,9 @@ fn a_root_that_can_be_read_tells_of_a_policy_that_was_the_last_change_and_is_gon
     world.destroy(&layout::change(2));
     let lose_runs = || ["state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
     let is_in_doubt = || {
-        assert!(expire(&world).is_err());
+        assert!(world.try_expire().is_err());
         assert!(try_prune(&world).is_err());
-        assert_eq!(snapshots.map(|id| world.snapshot(id).state), [SnapshotState::Kept; 3]);
+        assert_eq!(world.states(snapshots), [SnapshotState::Kept; 3]);
     };
     lose_runs();
     let report = world.rebuild();
@@ -165,8 +140,7 @@ fn a_root_that_can_be_read_tells_of_a_policy_that_was_the_last_change_and_is_gon
     assert_eq!(world.rebuild().policy_unread, Some(layout::change(2)));
     is_in_doubt();
     world.change(&client, vec![policy(1)]);
-    let expired: BTreeSet<SnapshotId> = expire(&world).unwrap().into_iter().collect();
-    assert_eq!(expired, snapshots[..2].iter().copied().collect());
+    assert_eq!(world.expire().expired, snapshots[..2]);
     lose_runs();
     assert_eq!(world.rebuild().policy_unread, None);
     try_prune(&world).unwrap();

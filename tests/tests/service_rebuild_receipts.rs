@@ -37,13 +37,6 @@ fn are_whole(world: &World, series: &[(SnapshotId, Tree)]) -> bool {
     series.iter().all(|(id, tree)| world.restore(*id).as_ref() == Ok(tree))
 }
 
-fn prune_for_days(world: &World, prunes: u32) {
-    for _ in 0..prunes {
-        world.wait(DAY * 2);
-        world.prune(DAY);
-    }
-}
-
 #[test]
 fn a_series_stays_when_receipts_and_a_pack_are_lost_and_is_whole_once_the_pack_is_back() {
     // What lies below a lost page nobody knows: it stays for a week.
@@ -54,8 +47,7 @@ fn a_series_stays_when_receipts_and_a_pack_are_lost_and_is_whole_once_the_pack_i
         let name = world.packs(kind).remove(0);
         let bytes = world.read(&name);
         world.destroy(&name);
-        ALL.iter().for_each(|prefix| world.destroy_all(prefix));
-        let report = world.rebuild();
+        let report = world.rebuild_without(&ALL);
         assert_eq!((&report.packs_lost, report.manifests_left_out.len()), (&vec![name.clone()], 0), "{report:?}");
         assert!(report.lost > 0 && !report.snapshots_harmed.is_empty(), "{report:?}");
         assert!(are_kept(&world, &series));
@@ -63,10 +55,9 @@ fn a_series_stays_when_receipts_and_a_pack_are_lost_and_is_whole_once_the_pack_i
             assert_eq!(world.receipt(&client, number).outcome, Outcome::Accepted);
         }
         assert!(world.ingest().unwrap().is_empty());
-        prune_for_days(&world, prunes);
+        world.wait_and_prune(prunes, 2 * DAY);
         world.put(&name, bytes);
-        world.destroy_all("roots/");
-        assert_eq!(world.rebuild().lost, 0);
+        assert_eq!(world.rebuild_without(&["roots/"]).lost, 0);
         assert!(are_whole(&world, &series), "{kind:?}");
         assert!(world.check().is_ok(), "{:?}", world.check().findings);
     }
@@ -77,9 +68,8 @@ fn who_still_has_the_files_heals_a_series_of_which_receipts_and_a_pack_were_lost
     let (world, client) = World::with_client();
     let series = series(&world, &client);
     world.destroy(&world.packs(PackKind::Data)[0]);
-    ALL.iter().for_each(|prefix| world.destroy_all(prefix));
-    world.rebuild();
-    prune_for_days(&world, 6);
+    world.rebuild_without(&ALL);
+    world.wait_and_prune(6, 2 * DAY);
     client.forget_memory();
     world.back_up(&client, &series[2].1);
     assert!(are_whole(&world, &series));
@@ -92,8 +82,7 @@ fn only_the_last_receipts_lost_with_a_pack_refuse_nothing_either() {
         let series = series(&world, &client);
         world.destroy(&world.packs(PackKind::Data)[0]);
         (left + 1..=3).for_each(|number| world.destroy(&layout::receipt(client.id, number)));
-        ALL[..3].iter().for_each(|prefix| world.destroy_all(prefix));
-        world.rebuild();
+        world.rebuild_without(&ALL[..3]);
         assert!(are_kept(&world, &series), "{left} receipts are left");
     }
 }
@@ -106,8 +95,7 @@ fn what_was_forgotten_and_pruned_stays_away_with_receipts_and_a_pack_lost() {
     world.change(&client, vec![Operation::Forget(vec![gone])]);
     world.prune(Duration::ZERO);
     world.destroy(&world.packs(PackKind::Data)[0]);
-    ALL.iter().for_each(|prefix| world.destroy_all(prefix));
-    let report = world.rebuild();
+    let report = world.rebuild_without(&ALL);
     assert_eq!(world.snapshot(gone).state, SnapshotState::Gone);
     assert!(!report.snapshots_harmed.contains(&gone), "{report:?}");
     assert!(are_kept(&world, &series));
@@ -190,8 +178,7 @@ fn a_manifest_that_waits_and_claims_what_never_was_is_refused_if_nothing_is_lost
     let (world, client) = World::with_client();
     let series = series(&world, &client);
     world.put_manifest(&client, &world.manifest(&client, &[], Some(id(77))));
-    ALL[..3].iter().for_each(|prefix| world.destroy_all(prefix));
-    world.rebuild();
+    world.rebuild_without(&ALL[..3]);
     assert_eq!(world.receipt(&client, 4).outcome, Outcome::Rejected);
     assert!(are_whole(&world, &series));
 }

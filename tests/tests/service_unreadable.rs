@@ -14,11 +14,7 @@ use copal_store::fault::{Call, Fate, Fault};
 use copal_store::{Op, Store, StoreError};
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, Tree, World, noise};
-
-fn files(seed: u64, count: usize) -> Tree {
-    noise(seed, count, 2_000)
-}
+use copal_tests::kit::{Client, Tree, World, files};
 
 fn begin() -> (World, Client) {
     let (world, client) = World::with_client();

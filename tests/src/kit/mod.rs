@@ -63,6 +63,11 @@ pub fn noise(seed: u64, count: usize, bytes: usize) -> Tree {
     (0..count).map(file).collect()
 }
 
+/// So many files that make several chunks each.
+pub fn files(seed: u64, count: usize) -> Tree {
+    noise(seed, count, 2_000)
+}
+
 /// A policy that keeps so many snapshots of each series, leaves garbage for a day, and lets a check read half of the
 /// packs; for the owner to sign.
 pub fn keep_last(count: u32) -> Operation {

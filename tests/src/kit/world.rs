@@ -5,28 +5,31 @@ use std::time::Duration;
 use bytes::Bytes;
 use copal_format::change::{Change, Operation};
 use copal_format::client::Role;
+use copal_format::expiry::Expiry;
 use copal_format::id::{ChunkId, ObjectHash, PackId, SnapshotId};
 use copal_format::layout::{self, Place};
 use copal_format::manifest::Manifest;
 use copal_format::pack::{self, Pack, PackKind};
 use copal_format::receipt::Receipt;
 use copal_format::repository::IngestBy;
-use copal_format::state::SnapshotRecord;
+use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::expire;
+use copal_jobs::ingest::{self, Scope, ingest};
 use copal_jobs::prune::{self, Options};
 use copal_jobs::rebuild;
 use copal_jobs::view::{self, View};
 use copal_store::memory::MemoryStore;
 use copal_store::{Store, StoreTime, list_all};
+use ed25519_dalek::SigningKey;
 use futures::executor::block_on;
 
 use super::craft::claim;
 use super::repository::key;
-use super::{Client, Failure, How, Reader, Repository, SeededEntropy, Tree};
+use super::{Client, Failure, How, Reader, Repository, SeededEntropy, Tree, tree};
 
 /// A repository and everybody's tools.
 pub struct World {
@@ -86,6 +89,16 @@ impl World {
         self.try_back_up(client, tree, &How::default()).expect("the backup is accepted")
     }
 
+    /// Backs up once a day: a file of so many bytes, and of other bytes each time.
+    pub fn back_up_daily<const N: usize>(&self, client: &Client, lengths: [usize; N]) -> [SnapshotId; N] {
+        let mut fill = 0;
+        lengths.map(|length| {
+            fill += 1;
+            self.wait(DAY);
+            self.back_up(client, &tree([("a", &vec![fill; length][..])]))
+        })
+    }
+
     pub fn try_back_up(&self, client: &Client, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
         block_on(client.back_up(&self.job(), tree, how))
     }
@@ -114,6 +127,10 @@ impl World {
         view.state.snapshots.values().find(|snapshot| snapshot.id == id).expect("the snapshot is known").clone()
     }
 
+    pub fn states<const N: usize>(&self, snapshots: [SnapshotId; N]) -> [SnapshotState; N] {
+        snapshots.map(|id| self.snapshot(id).state)
+    }
+
     pub fn restore(&self, id: SnapshotId) -> Result<Tree, String> {
         let reader = Reader::new(&self.repository);
         block_on(reader.restore(&self.store, &self.view(), &self.snapshot(id)))
@@ -124,8 +141,50 @@ impl World {
         block_on(ingest(&self.job(), IngestBy::Service, Scope::All, &|_| false))
     }
 
+    /// Folds in the decisions that wait; gives what is not believed, and why.
+    pub fn fold(&self) -> Vec<(String, String)> {
+        let worked = block_on(ingest::work(&self.job(), IngestBy::Service, Scope::Decisions, &|_| false));
+        worked.expect("the decisions are folded in").refused
+    }
+
+    /// Lets expire what the policy does not keep; gives the oldest first.
+    pub fn expire(&self) -> expire::Report {
+        let mut report = self.try_expire().expect("the expiry ends well");
+        report.expired.sort_by_key(|id| self.snapshot(*id).accepted);
+        report
+    }
+
+    pub fn try_expire(&self) -> Result<expire::Report, JobError> {
+        block_on(expire::expire(&self.job(), IngestBy::Service))
+    }
+
+    /// An expiry of these snapshots now, under the policy in force.
+    pub fn expiry(&self, number: u64, previous: ObjectHash, snapshots: Vec<SnapshotId>) -> Expiry {
+        let (root, _) = self.view().root.expect("there is a root");
+        let policy = root.policy.expect("a policy is in force").0;
+        let change = root.change_head.expect("the policy is a change").0;
+        let time = Time(block_on(self.store.now()).expect("memory does not fail").0);
+        Expiry { number, previous, policy, change, time, snapshots }
+    }
+
     pub fn prune(&self, grace: Duration) -> prune::Report {
         self.try_prune(&Options { grace, ..Options::new([4096, 3072]) }).expect("the prune ends well")
+    }
+
+    /// Prunes so many times with a grace period of a day, and waits after each.
+    pub fn prune_and_wait(&self, times: usize, wait: Duration) {
+        for _ in 0..times {
+            self.prune(DAY);
+            self.wait(wait);
+        }
+    }
+
+    /// Prunes so many times with a grace period of a day, and waits before each.
+    pub fn wait_and_prune(&self, times: usize, wait: Duration) {
+        for _ in 0..times {
+            self.wait(wait);
+            self.prune(DAY);
+        }
     }
 
     pub fn try_prune(&self, options: &Options) -> Result<prune::Report, JobError> {
@@ -150,6 +209,18 @@ impl World {
         block_on(rebuild::rebuild(&self.job())).expect("the rebuild ends well")
     }
 
+    /// Destroys everything below these folders, and rebuilds.
+    pub fn rebuild_without(&self, folders: &[&str]) -> rebuild::Report {
+        folders.iter().for_each(|folder| self.destroy_all(folder));
+        self.rebuild()
+    }
+
+    /// Destroys what jobs have made, and rebuilds it.
+    pub fn rebuild_without_state(&self) -> rebuild::Report {
+        self.lose_state();
+        self.rebuild()
+    }
+
     pub fn wait(&self, time: Duration) {
         self.store.advance(time);
     }
@@ -168,9 +239,20 @@ impl World {
 
     /// The next change, and its name.
     pub fn signed_change(&self, client: &Client, operations: Vec<Operation>) -> (String, Vec<u8>) {
-        let (last, previous) = self.end_of("changes/");
+        let last = self.end_of("changes/");
+        self.change_behind(last, client, operations, &self.repository.owner.signing_key())
+    }
+
+    /// The change behind the one of this number and hash, and its name. The key signs what only the owner may do.
+    pub fn change_behind(
+        &self,
+        (last, previous): (u64, ObjectHash),
+        client: &Client,
+        operations: Vec<Operation>,
+        owner: &SigningKey,
+    ) -> (String, Vec<u8>) {
         let mut change = Change { number: last + 1, previous, client: client.id, time: Time(0), operations };
-        change.sign_as_owner(self.repository.owner.repository(), &self.repository.owner.signing_key());
+        change.sign_as_owner(self.repository.owner.repository(), owner);
         let bytes = change.sign(self.repository.owner.repository(), &client.keys.manifest_key());
         (layout::change(last + 1), bytes)
     }
@@ -195,6 +277,11 @@ impl World {
 
     pub fn destroy(&self, name: &str) {
         block_on(self.store.delete(&key(name))).expect("memory does not fail");
+    }
+
+    /// Destroys an object, or flips a bit of it.
+    pub fn harm(&self, name: &str, is_gone: bool) {
+        if is_gone { self.destroy(name) } else { self.flip(name) }
     }
 
     pub fn destroy_all(&self, prefix: &str) {

@@ -9,11 +9,9 @@ use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::layout;
 use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
-use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
-use copal_jobs::expire;
-use copal_tests::kit::{Client, DAY, World, guarded, keep_last, tree};
+use copal_tests::kit::{Client, DAY, World, guarded, keep_last};
 use copal_wasm::fault::Code;
 use copal_wasm::keeping::{Foresight, Rules};
 use futures::executor::block_on;
@@ -25,24 +23,13 @@ use super::seat::Browser;
 fn three(lengths: [usize; 3]) -> (Browser, Client, [SnapshotId; 3]) {
     let browser = Browser::new();
     let client = browser.world.register(1, Role::Full);
-    let mut fill = 0;
-    let snapshots = lengths.map(|length| {
-        fill += 1;
-        browser.world.wait(DAY);
-        browser.world.back_up(&client, &tree([("a", &vec![fill; length][..])]))
-    });
+    let snapshots = browser.world.back_up_daily(&client, lengths);
     browser.world.wait(DAY);
     (browser, client, snapshots)
 }
 
 fn now(world: &World) -> Time {
     Time(block_on(world.job().store.now()).unwrap().0)
-}
-
-fn expired(world: &World) -> Vec<SnapshotId> {
-    let mut expired = block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap().expired;
-    expired.sort_by_key(|id| world.snapshot(*id).accepted);
-    expired
 }
 
 fn last(number: u32, floor: Floor) -> Rules {
@@ -77,7 +64,7 @@ fn what_a_browser_foresees_of_new_rules_is_what_then_expires() {
     let keeping = browser.keeping();
     let policy = keeping.policy().unwrap().unwrap();
     assert_eq!((policy.hold(), policy.grace(), keeping.change()), (Some(Hold::USUAL), DAY, Some(1)));
-    assert_eq!(expired(&browser.world), [first, second]);
+    assert_eq!(browser.world.expire().expired, [first, second]);
     assert_eq!(browser.world.snapshot(third).state, SnapshotState::Kept);
 }
 
@@ -145,10 +132,10 @@ fn a_floor_that_is_lowered_is_foreseen_to_linger_and_what_it_keeps_goes_later() 
     assert!(young, "{:?}", foresight.weighed);
     let until = foresight.lingers.unwrap().until;
     assert_eq!(browser.keeping().lingers(now(&browser.world)).map(|of| of.floor.age), Some(10 * DAY));
-    assert_eq!(expired(&browser.world), []);
+    assert_eq!(browser.world.expire().expired, []);
     browser.world.wait(until.since(now(&browser.world)) + DAY);
     assert_eq!(browser.keeping().lingers(now(&browser.world)), None);
-    assert_eq!(expired(&browser.world), [first, second]);
+    assert_eq!(browser.world.expire().expired, [first, second]);
 }
 
 #[test]
@@ -159,7 +146,7 @@ fn a_hold_is_told_with_what_its_release_lets_go_and_is_released() {
     let keeping = browser.keeping();
     let time = now(&browser.world);
     assert_eq!(keeping.held(time).unwrap().iter().map(|held| held.snapshot).collect::<Vec<_>>(), [suspicious]);
-    assert_eq!(expired(&browser.world), []);
+    assert_eq!(browser.world.expire().expired, []);
     let foresight = keeping.foresee_release(&[suspicious], time).unwrap();
     assert_eq!((goes(&foresight), foresight.freed, foresight.held), (vec![second], vec![first], vec![]));
     let none = keeping.foresee_release(&[], time).unwrap();
@@ -167,7 +154,7 @@ fn a_hold_is_told_with_what_its_release_lets_go_and_is_released() {
     let release = browser.library().decide(&browser.client, None, (None, &[]), vec![suspicious]).unwrap();
     write(&browser, release, |_| {});
     assert!(browser.keeping().held(now(&browser.world)).unwrap().is_empty());
-    assert_eq!(expired(&browser.world), [second]);
+    assert_eq!(browser.world.expire().expired, [second]);
 }
 
 #[test]
@@ -178,7 +165,7 @@ fn new_rules_are_foreseen_with_the_holds_that_count_under_them() {
     assert_eq!(goes(&foresight), []);
     assert_eq!(foresight.held.iter().map(|held| held.snapshot).collect::<Vec<_>>(), [suspicious]);
     assert!(foresight.weighed.iter().all(|of| of.protection == Some(Protection::Held)));
-    assert_eq!(expired(&browser.world), []);
+    assert_eq!(browser.world.expire().expired, []);
 }
 
 #[test]

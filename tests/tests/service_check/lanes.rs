@@ -17,7 +17,6 @@ use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, Tree, World, noise};
 use futures::executor::block_on;
 
-use super::pack_of;
 use crate::service_budget::asked;
 
 const LANES: u32 = 3;
@@ -95,7 +94,7 @@ fn a_scrub_reads_packs_and_neither_an_index_nor_what_clients_wrote() {
 fn what_a_scrub_finds_is_noted_so_that_a_check_tells_of_it_and_the_next_backup_heals_it() {
     for harm in ["gone", "flipped", "cut off"] {
         let (world, client, tree) = begin();
-        let name = pack_of(&world, PackKind::Data);
+        let name = world.packs(PackKind::Data).remove(0);
         let ids = pack::parse(&world.read(&name)).unwrap().ids;
         match harm {
             "gone" => world.destroy(&name),
@@ -126,7 +125,7 @@ fn what_a_scrub_finds_is_noted_so_that_a_check_tells_of_it_and_the_next_backup_h
 fn what_a_scrub_finds_is_told_even_where_the_index_cannot_be_read() {
     for is_gone in [true, false] {
         let (world, ..) = begin();
-        let name = pack_of(&world, PackKind::Data);
+        let name = world.packs(PackKind::Data).remove(0);
         world.flip(&name);
         for segment in world.names("index/") {
             match is_gone {

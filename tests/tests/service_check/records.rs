@@ -14,10 +14,7 @@ fn damage_to_segments_runs_and_the_newest_root_is_found() {
                 "state/" => layout::state(runs[0].hash),
                 _ => world.names(prefix)[0].clone(),
             };
-            match kind {
-                Kind::Missing => world.destroy(&name),
-                _ => world.flip(&name),
-            }
+            world.harm(&name, kind == Kind::Missing);
             let report = world.check();
             let bad = |finding: &&Finding| matches!(finding.kind, Kind::Missing | Kind::Damaged);
             assert!(report.findings.iter().any(|finding| bad(&finding)), "{prefix} {kind:?}: {:?}", report.findings);
@@ -134,7 +131,7 @@ fn a_manifest_that_was_rejected_or_waits_for_an_answer_is_no_damage() {
 #[test]
 fn entries_of_a_pack_that_no_record_knows_are_told() {
     let (world, _, _) = begin();
-    let name = pack_of(&world, PackKind::Data);
+    let name = world.packs(PackKind::Data).remove(0);
     let view = world.view();
     let pack = *view.state.packs.keys().find(|id| name.ends_with(&id.to_string())).unwrap();
     let mut proposal = Proposal::default();

@@ -33,18 +33,12 @@ fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it
 fn a_checkpoint_waits_for_a_later_whole_snapshot_of_its_source() {
     let (world, client) = World::with_client();
     let checkpoint = |seed| world.try_back_up(&client, &files(seed, 4, 3000), &How { partial: true, ..How::default() });
-    let prune_for_days = || {
-        for _ in 0..3 {
-            world.wait(DAY * 2);
-            world.prune(DAY);
-        }
-    };
     world.back_up(&client, &files(1, 4, 3000));
     let open = [checkpoint(2).unwrap(), checkpoint(3).unwrap()];
-    prune_for_days();
+    world.wait_and_prune(3, DAY * 2);
     assert_eq!(open.map(|id| world.restore(id)), [2, 3].map(|seed| Ok(files(seed, 4, 3000))));
     world.back_up(&client, &files(4, 4, 3000));
-    prune_for_days();
+    world.wait_and_prune(3, DAY * 2);
     assert_eq!(open.map(|id| world.snapshot(id).state), [SnapshotState::Gone; 2]);
 }
 
@@ -62,10 +56,7 @@ fn the_beginning_of_a_file_is_there_when_its_end_has_come() {
         run.take_part(&mut file, part, &is_good).unwrap();
         let so_far = block_on(run.stop_within(&job, (&path, &file), &is_good)).unwrap();
         block_on(client.commit_run(&job, &view, &mut run, so_far, true)).unwrap();
-        for _ in 0..3 {
-            world.prune(DAY);
-            world.wait(DAY * 2);
-        }
+        world.prune_and_wait(3, DAY * 2);
     }
     let view = world.view();
     let is_good = |id: &ChunkId| view.index(client.domain).is_some_and(|index| index.status(id).may_deduplicate());

@@ -309,10 +309,7 @@ fn packs_of_a_manifest_that_waits_for_an_ingest_stay_however_long_it_waits() {
     world.back_up(&client, &files(1, 2, 2000));
     let tree = files(2, 3, 3000);
     world.upload(&client, &tree);
-    for _ in 0..5 {
-        world.wait(8 * DAY);
-        world.prune(DAY);
-    }
+    world.wait_and_prune(5, 8 * DAY);
     let answers = world.ingest().unwrap();
     assert!(matches!(&answers[..], [answer] if answer.outcome == Outcome::Accepted), "{answers:?}");
     let newest = world.view().state.snapshots.into_iter().max_by_key(|((_, number), _)| *number).unwrap().1;

@@ -167,9 +167,6 @@ fn what_a_forged_state_leaves_out_is_there_again_after_a_rebuild_before_the_next
     let id = world.back_up(&client, &tree);
     leave_everything_out(&world);
     world.rebuild();
-    for _ in 0..10 {
-        world.prune(DAY);
-        world.wait(DAY);
-    }
+    world.prune_and_wait(10, DAY);
     assert_eq!(world.restore(id), Ok(tree));
 }

@@ -92,10 +92,7 @@ fn lose_a_pack(then: impl FnOnce(&World, &Client, SnapshotId)) {
     world.prune(DAY);
     assert_ne!(lost(&world, &client), [], "it is needed");
     then(&world, &client, saved);
-    for _ in 0..3 {
-        world.wait(9 * DAY);
-        world.prune(DAY);
-    }
+    world.wait_and_prune(3, 9 * DAY);
     assert_eq!(lost(&world, &client), []);
     assert!(world.check().is_ok());
 }

@@ -114,10 +114,7 @@ fn an_undeleted_snapshot_is_whole_again() {
     world.prune(DAY);
     world.wait(DAY / 2);
     world.change(&client, vec![Operation::Undelete(vec![snapshot])]);
-    for _ in 0..3 {
-        world.prune(DAY);
-        world.wait(DAY * 2);
-    }
+    world.prune_and_wait(3, DAY * 2);
     assert_eq!(world.restore(snapshot), Ok(tree));
 }
 
@@ -203,10 +200,7 @@ fn of_copies_that_two_clients_made_one_stays() {
     let two = world.back_up_since(&view, &other, &tree);
     let copies = |world: &World| picture(world).copies().values().map(Vec::len).max().unwrap();
     assert_eq!(copies(&world), 2);
-    for _ in 0..3 {
-        world.prune(DAY);
-        world.wait(DAY * 2);
-    }
+    world.prune_and_wait(3, DAY * 2);
     assert_eq!(copies(&world), 1);
     assert_eq!((world.restore(one).as_ref(), world.restore(two).as_ref()), (Ok(&tree), Ok(&tree)));
 }
@@ -226,10 +220,7 @@ fn a_copy_whose_pack_is_gone_is_never_the_one_that_stays() {
     let lost = second.iter().find(|name| pack::parse(&world.read(name)).unwrap().ids.len() > 1).unwrap();
     let lost_ids = pack::parse(&world.read(lost)).unwrap().ids;
     world.destroy(lost);
-    for _ in 0..3 {
-        world.prune(DAY);
-        world.wait(DAY * 2);
-    }
+    world.prune_and_wait(3, DAY * 2);
     let restored = world.restore(one);
     let both_lost = lost_ids.iter().any(|id| world.view().resolve(client.domain, id).is_none());
     assert!(restored == Ok(tree) || both_lost, "{restored:?}");
@@ -314,10 +305,7 @@ fn wanted_entries_of_sparse_blocks_are_uploaded_again_by_who_still_has_them() {
     let packs = world.names("packs/").len();
     let again = world.back_up(&client, &tree);
     assert!(world.names("packs/").len() > packs);
-    for _ in 0..3 {
-        world.wait(DAY * 2);
-        world.prune(DAY);
-    }
+    world.wait_and_prune(3, DAY * 2);
     assert_eq!((world.restore(kept).as_ref(), world.restore(again).as_ref()), (Ok(&tree), Ok(&tree)));
 }
 
