@@ -36,8 +36,30 @@ fn a_link_that_is_named_is_saved_as_such_and_that_is_told() {
 fn what_was_named_and_is_excluded_is_told() {
     let machine = Machine::new();
     machine.write("file", "1");
-    let ran = machine.run(&["backup", "source", "--exclude", "source"]).ok();
-    assert!(ran.err.contains("/source: it is excluded, though it was named"), "{ran}");
+    machine.write("other/kept", "2");
+    let ran = machine.run(&["backup", "source/file", "source/other", "--exclude", "file"]).ok();
+    assert!(ran.err.contains("/source/file: it is excluded, though it was named"), "{ran}");
+    let ran = machine.run(&["backup", "source", "--exclude", "source"]).exits(1);
+    assert!(ran.err.contains("nothing was saved: ") && ran.err.contains("/source: it is excluded"), "{ran}");
+    assert_eq!(machine.snapshots().len(), 1);
+}
+
+#[test]
+fn a_source_that_has_lost_all_its_files_is_saved_only_if_that_is_allowed() {
+    let machine = Machine::new();
+    fs::create_dir_all(machine.source("folder")).unwrap();
+    machine.backup(&[]);
+    machine.write("folder/file", "1");
+    let id = machine.backup(&[]);
+    machine.remove("folder/file");
+    for options in [&[][..], &["--force"], &["--dry-run"]] {
+        let ran = machine.run(&[&["--json", "backup", "source"], options].concat()).exits(1);
+        assert!(ran.kind() == "emptied" && ran.err.contains(&id[..8]) && ran.err.contains("--allow-empty"), "{ran}");
+    }
+    assert_eq!(machine.snapshots().len(), 2);
+    machine.backup(&["--allow-empty"]);
+    machine.backup(&[]);
+    assert_eq!(machine.snapshots().len(), 4);
 }
 
 #[test]
@@ -72,8 +94,7 @@ fn meanwhile(machine: &Machine, act: impl FnOnce()) -> Outcome {
 
 #[test]
 fn a_file_whose_first_name_vanishes_is_read_by_the_next() {
-    let machine = Machine::new();
-    machine.write("a", "kept".repeat(5_000));
+    let machine = Machine::with([("a", "kept".repeat(5_000))]);
     for name in ["b", "c"] {
         fs::hard_link(machine.source("a"), machine.source(name)).unwrap();
     }
@@ -159,9 +180,7 @@ fn a_file_that_grows_while_it_is_read_is_counted_and_saved_and_no_error() {
 
 #[test]
 fn what_cannot_be_read_is_still_an_error_beside_a_file_that_grows() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.write("vanishes", "2");
+    let machine = Machine::with([("file", "1"), ("vanishes", "2")]);
     let outcome = meanwhile(&machine, || machine.remove("vanishes"));
     assert_eq!((outcome.errors(), outcome.changing()), (1, 0));
     let listed = machine.run(&["ls", "latest"]).ok();

@@ -196,9 +196,7 @@ fn a_list_follows_the_snapshot_that_it_names() {
 
 #[test]
 fn excluded_things_and_the_repository_are_not_saved_because_they_are_listed() {
-    let machine = Machine::new();
-    machine.write("a", "1");
-    machine.write("sub/b.tmp", "2");
+    let machine = Machine::with([("a", "1"), ("sub/b.tmp", "2")]);
     let save = |list: &str| {
         fs::write(machine.path("list"), list).unwrap();
         let options = ["--changed-from", "list", "--exclude", "*.tmp", "--exclude", "/**/home", "--exclude", "list"];

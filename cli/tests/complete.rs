@@ -21,8 +21,7 @@ fn asked(machine: &Machine, words: &[&str]) -> Command {
 
 /// A machine with a snapshot that has a tag, and another client's that has another.
 fn two() -> (Machine, [String; 2]) {
-    let machine = Machine::new();
-    machine.write("letter", "1");
+    let machine = Machine::with([("letter", "1")]);
     let own = machine.backup(&["--tag", "gold"]);
     fs::create_dir(machine.path("secret-plans")).unwrap();
     let mut other = machine.with_key(&["backup", "--json", "secret-plans", "--tag", "hidden", "--host", "elsewhere"]);
@@ -77,9 +76,7 @@ fn paths_in_a_snapshot_are_offered_if_a_secret_is_given_and_nothing_is_asked_or_
 
 #[test]
 fn bash_gets_paths_behind_a_colon() {
-    let machine = Machine::new();
-    machine.write("deep/file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("deep/file", "1")]);
     fs::create_dir(machine.path("bin")).unwrap();
     symlink(env!("CARGO_BIN_EXE_copal"), machine.path("bin/copal")).unwrap();
     fs::write(machine.path("script"), machine.ok(&["completions", "bash"])).unwrap();

@@ -52,8 +52,7 @@ fn an_archive_unpacks_to_the_same_tree() {
 
 #[test]
 fn a_file_may_be_asked_for_as_an_archive_and_a_link_must_be() {
-    let machine = Machine::new();
-    machine.write("file", "content");
+    let machine = Machine::with([("file", "content")]);
     symlink("file", machine.source("link")).unwrap();
     machine.backup(&[]);
     let archive = machine.run(&["dump", "latest:file", "--format", "tar"]).ok().out;

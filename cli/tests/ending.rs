@@ -8,8 +8,7 @@ use crate::kit::{Machine, Running, noise, number, until};
 
 #[test]
 fn a_backup_over_a_slow_line_ends_within_ten_seconds_and_keeps_what_was_stored() {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 120_000_000));
+    let machine = Machine::with([("file", noise(1, 120_000_000))]);
     let child = Running::start(&mut machine.with_key(&["backup", "source", "--limit-upload", "12M"]));
     until("a pack is stored", || (!machine.packs(0).is_empty()).then_some(()));
     let ran = child.ends_at("TERM").exits(130);
@@ -23,8 +22,7 @@ fn a_backup_over_a_slow_line_ends_within_ten_seconds_and_keeps_what_was_stored()
 
 #[test]
 fn a_backup_that_only_waits_for_its_upload_ends_within_ten_seconds() {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 4_000_000));
+    let machine = Machine::with([("file", noise(1, 4_000_000))]);
     let child = Running::start(&mut machine.with_key(&["backup", "source", "--limit-upload", "50k", "--json"]));
     // All is read long before; nothing is stored for more than a minute.
     thread::sleep(Duration::from_secs(3));

@@ -176,9 +176,7 @@ for info in archive.infolist():
 
 #[test]
 fn what_a_zip_cannot_hold_is_named() {
-    let machine = Machine::new();
-    machine.write("file", "content");
-    machine.write("..\\..\\sly", "x");
+    let machine = Machine::with([("file", "content"), ("..\\..\\sly", "x")]);
     machine.fifo();
     machine.backup(&[]);
     let ran = exports(&machine, &["latest", "a.zip", "--format", "zip"]).exits(3);

@@ -224,8 +224,7 @@ fn members_lie_in_the_path_that_as_path_names_and_belong_to_its_series() {
 
 #[test]
 fn an_archive_that_lies_about_a_file_stops_no_backup_from_reading_it() {
-    let machine = Machine::new();
-    machine.write("file", "true");
+    let machine = Machine::with([("file", "true")]);
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
     fs::File::open(machine.source("file")).unwrap().set_modified(old).unwrap();
     fs::create_dir(machine.path("lies")).unwrap();
@@ -265,8 +264,7 @@ fn what_lies_behind_the_end_mark_and_members_that_cannot_be_kept_are_told() {
 
 #[test]
 fn an_archive_that_is_not_whole_makes_no_snapshot_and_says_why() {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 500_000));
+    let machine = Machine::with([("file", noise(1, 500_000))]);
     let archive = tar(&machine.path("source"), &["-c", "."]);
     let refused = |archive: &[u8], why: &str| {
         let ran = imports(&machine, archive, &[]).exits(1);

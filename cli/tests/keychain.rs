@@ -18,9 +18,7 @@ fn in_session(machine: &Machine, script: &str) -> Option<Ran> {
 
 #[test]
 fn the_keychain_opens_what_its_secret_has_opened_once() {
-    let machine = Machine::new();
-    machine.write("letter", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("letter", "1")]);
     let Some(told) = in_session(
         &machine,
         "COPAL_PASSWORD=wrong $COPAL key keychain || echo refused $?\n\

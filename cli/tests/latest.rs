@@ -3,9 +3,7 @@
 use crate::kit::{Machine, Ran, Run, text};
 
 fn tree() -> Machine {
-    let machine = Machine::new();
-    machine.write("a/b/c", "1");
-    machine
+    Machine::with([("a/b/c", "1")])
 }
 
 /// Whether a listing has an entry of this name.

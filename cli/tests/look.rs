@@ -63,8 +63,7 @@ fn a_recursive_listing_has_everything_below_in_order() {
 
 #[test]
 fn entries_are_told_with_all_that_scripts_rely_on() {
-    let machine = Machine::new();
-    machine.write("file", "12345");
+    let machine = Machine::with([("file", "12345")]);
     fs::set_permissions(machine.path("source/file"), fs::Permissions::from_mode(0o4750)).unwrap();
     symlink("no/where", machine.path("source/link")).unwrap();
     fs::write(machine.path("source").join(name(b"odd\xff")), "x").unwrap();
@@ -244,10 +243,7 @@ fn differences_can_be_of_a_directory_or_between_two() {
 
 #[test]
 fn what_the_repository_holds_is_counted() {
-    let machine = Machine::new();
-    machine.write("same", vec![7; 100_000]);
-    machine.write("more", vec![7; 100_000]);
-    machine.backup(&[]);
+    let machine = Machine::saved([("same", vec![7; 100_000]), ("more", vec![7; 100_000])]);
     machine.write("gone", vec![1; 300_000]);
     let second = machine.backup(&[]);
     let stats = machine.run(&["stats", "--json"]).ok().json();
@@ -295,8 +291,7 @@ fn every_object_can_be_shown_and_none_shows_a_secret() {
 
 #[test]
 fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
-    let machine = Machine::new();
-    machine.write("large", vec![9; 10_000]);
+    let machine = Machine::with([("large", vec![9; 10_000])]);
     let id = machine.backup(&["--tag", "t"]);
     let manifest = machine.run(&["cat", &id[..8]]).ok().json();
     assert_eq!(

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::kit::{Machine, Ran, assert_same};
-use crate::managed::world::{joined, managed, upload};
+use crate::managed::world::{upload, with_camera};
 
 /// The only line that a call has written.
 fn status(ran: &Ran) -> Value {
@@ -22,8 +22,7 @@ fn moved(machine: &Machine, arguments: &[&str]) -> Value {
 
 #[test]
 fn a_volume_is_saved_restored_and_cleaned_up_however_often_each_is_asked_for() {
-    let machine = Machine::new();
-    machine.write("a/letter", "dear all");
+    let machine = Machine::with([("a/letter", "dear all")]);
     let volume = machine.path("source").display().to_string();
     let first = moved(&machine, &["backup", "--id", "one", &volume]);
     assert_eq!(
@@ -61,8 +60,7 @@ fn a_volume_is_saved_restored_and_cleaned_up_however_often_each_is_asked_for() {
 
 #[test]
 fn what_a_write_only_machine_saves_under_an_id_is_not_taken_for_the_backup() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("letter", "forged");
     upload(&machine, &["--tag", "mover:one"]).ok();
     owner.ok(&["ingest"]);

@@ -39,9 +39,7 @@ fn backup(machine: &Machine, more: &[&str]) -> Ran {
 
 #[test]
 fn where_a_disk_is_not_mounted_no_new_repository_is_made() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     fs::rename(machine.path("repository"), machine.path("unmounted")).unwrap();
     for is_mount_point_there in [false, true] {
         if is_mount_point_there {
@@ -65,9 +63,7 @@ fn where_a_disk_is_not_mounted_no_new_repository_is_made() {
 
 #[test]
 fn another_repository_in_the_place_of_the_one_that_was_met_is_not_saved_to() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     machine.command(&["init", "-r", "other"]).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
     fs::rename(machine.path("repository"), machine.path("unmounted")).unwrap();
     fs::rename(machine.path("other"), machine.path("repository")).unwrap();

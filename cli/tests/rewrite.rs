@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use crate::kill::{after_deaths, every, with_key};
 use crate::kit::{Harm, Machine, assert_same, noise, text, texts};
-use crate::managed::world::{joined, managed, upload};
+use crate::managed::world::{upload, with_camera};
 
 /// A machine with two snapshots that have a secret, and one before them that has none.
 fn saved() -> (Machine, Vec<String>) {
-    let machine = Machine::new();
-    machine.write("dir/kept", noise(1, 300_000));
+    let machine = Machine::with([("dir/kept", noise(1, 300_000))]);
     let mut ids = vec![machine.backup(&["--tag", "before"])];
     machine.write("dir/secret/key", noise(2, 200_000));
     machine.write("other.key", "small");
@@ -140,8 +139,7 @@ fn where_content_is_known_to_be_lost_both_snapshots_are_kept() {
 
 #[test]
 fn what_a_write_only_client_has_saved_is_rewritten_without_its_rights() {
-    let owner = managed();
-    let camera = joined(&owner, "camera", "write-only");
+    let (owner, camera) = with_camera();
     camera.write("program", noise(1, 100_000));
     camera.write("secret/key", noise(2, 100_000));
     fs::set_permissions(camera.source("program"), fs::Permissions::from_mode(0o4755)).unwrap();

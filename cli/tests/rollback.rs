@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use crate::kit::{Harm, Machine, Ran, text};
 use serde_json::Value;
 
-fn machine() -> Machine {
-    let machine = Machine::new();
-    machine.write("a/letter", "first");
-    machine.backup(&[]);
+/// A machine that has saved twice, and the objects that there were after the first time.
+fn twice() -> (Machine, BTreeMap<String, Vec<u8>>) {
+    let machine = Machine::saved([("a/letter", "first")]);
+    let old = machine.objects();
     machine.write("a/letter", "second, which is longer");
     machine.backup(&[]);
-    machine
+    (machine, old)
 }
 
 /// Every command that reads.
@@ -74,12 +74,7 @@ fn forget_what_was_met(machine: &Machine) {
 
 #[test]
 fn a_machine_that_has_seen_a_newer_state_says_so_and_writes_nothing() {
-    let machine = Machine::new();
-    machine.write("a/letter", "first");
-    machine.backup(&[]);
-    let old = machine.objects();
-    machine.write("a/letter", "second, which is longer");
-    machine.backup(&[]);
+    let (machine, old) = twice();
     put_back(&machine, &old);
     all_say(&machine, &["this machine has seen root 2"]);
     for command in [&["backup", "source"][..], &["prune"], &["tag", "latest", "--add", "x"], &["forget", "latest"]] {
@@ -101,12 +96,7 @@ fn a_machine_that_has_seen_a_newer_state_says_so_and_writes_nothing() {
 
 #[test]
 fn a_state_that_went_on_from_an_older_one_is_not_the_one_that_was_seen() {
-    let machine = Machine::new();
-    machine.write("a/letter", "first");
-    machine.backup(&[]);
-    let old = machine.objects();
-    machine.write("a/letter", "second, which is longer");
-    machine.backup(&[]);
+    let (machine, old) = twice();
     put_back(&machine, &old);
     // Without any memory it goes on; then it remembers.
     let (file, met) = met(&machine);
@@ -121,7 +111,7 @@ fn a_state_that_went_on_from_an_older_one_is_not_the_one_that_was_seen() {
 
 #[test]
 fn a_newest_root_that_is_gone_is_said_by_every_command_that_reads() {
-    let machine = machine();
+    let (machine, _) = twice();
     machine.damage(&machine.names("roots/")[0], Harm::Delete);
     all_say(&machine, &["this machine has seen root 2", "answers what root 1 has not seen"]);
     forget_what_was_met(&machine);
@@ -130,7 +120,7 @@ fn a_newest_root_that_is_gone_is_said_by_every_command_that_reads() {
 
 #[test]
 fn without_roots_no_command_says_that_there_is_nothing() {
-    let machine = machine();
+    let (machine, _) = twice();
     forget_what_was_met(&machine);
     fs::remove_dir_all(machine.object("roots")).unwrap();
     all_say(&machine, &["the index is damaged"]);
@@ -143,7 +133,7 @@ fn without_roots_no_command_says_that_there_is_nothing() {
 
 #[test]
 fn a_revocation_that_is_gone_is_said_by_every_command_that_reads() {
-    let machine = machine();
+    let (machine, _) = twice();
     machine.ok(&["client", "add", "--name", "camera", "--role", "full"]);
     let added = machine.names("clients/");
     machine.ok(&["client", "revoke", "camera"]);
@@ -158,7 +148,7 @@ fn a_revocation_that_is_gone_is_said_by_every_command_that_reads() {
 
 #[test]
 fn a_root_of_the_last_number_stops_no_command_and_is_told() {
-    let machine = machine();
+    let (machine, _) = twice();
     let bytes = machine.objects()[&machine.names("roots/")[0]].clone();
     let name = format!("roots/{:020}", 99_999_999_999_999_999_999 - u128::from(u64::MAX));
     machine.replace(&name, &bytes);
@@ -174,7 +164,7 @@ fn a_root_of_the_last_number_stops_no_command_and_is_told() {
 
 #[test]
 fn a_receipt_that_is_gone_is_found_by_check() {
-    let whole = machine();
+    let (whole, _) = twice();
     let receipts = whole.names("receipts/");
     // The last one is missed an hour later: whoever decided may be about to write it.
     for name in &receipts[..receipts.len() - 1] {

@@ -174,8 +174,7 @@ fn units_can_be_written_for_a_look() {
 
 #[test]
 fn what_a_unit_and_a_crontab_start_runs_the_profile() {
-    let machine = Machine::new();
-    machine.write("letter", "1");
+    let machine = Machine::with([("letter", "1")]);
     let here = machine.path("").display().to_string();
     let profile = "[profiles.home]\nrepository = \"HERErepository\"\nkey-file = \"HEREkey\"\n\
                    [profiles.home.backup]\npaths = [\"HEREsource\"]\n[profiles.home.schedule]\n";

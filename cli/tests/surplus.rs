@@ -6,10 +6,7 @@ use crate::kit::{Machine, Ran, Run, number};
 
 #[test]
 fn deleting_spares_the_repository_keys_and_caches_that_lie_in_the_target() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.write("with space/file", "2");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1"), ("with space/file", "2")]);
     // Another repository, as a gateway on this machine serves one.
     machine.command(&["init", "-r", "served"]).env("COPAL_PASSWORD", "x").ran().ok();
     fs::create_dir_all(machine.path("old/below")).unwrap();
@@ -36,9 +33,7 @@ fn deleting_spares_the_repository_keys_and_caches_that_lie_in_the_target() {
 
 #[test]
 fn a_file_does_not_take_the_place_of_a_directory_that_holds_the_repository() {
-    let machine = Machine::new();
-    machine.write("repository", "a file");
-    machine.backup(&[]);
+    let machine = Machine::saved([("repository", "a file")]);
     let objects = machine.objects();
     let run = machine.run(&["restore", "--json", &machine.whole(), "-t", ".", "--delete"]).exits(3);
     assert!(run.err.contains("in the way"), "{run}");
@@ -98,9 +93,7 @@ fn a_directory_that_is_empty_in_the_snapshot_keeps_its_content_only_if_the_backu
 
 #[test]
 fn a_part_below_an_ignore_file_keeps_what_that_may_have_left_out() {
-    let machine = Machine::new();
-    machine.write(".ignore", "*.tmp");
-    machine.write("part/file", "1");
+    let machine = Machine::with([(".ignore", "*.tmp"), ("part/file", "1")]);
     machine.backup(&["--ignore-file", ".ignore"]);
     machine.write("part/x.tmp", "");
     let part = format!("{}/part", machine.whole());
@@ -111,8 +104,7 @@ fn a_part_below_an_ignore_file_keeps_what_that_may_have_left_out() {
 
 #[test]
 fn nothing_is_deleted_if_the_patterns_of_the_backup_were_too_many_to_record() {
-    let machine = Machine::new();
-    machine.write("file", "1");
+    let machine = Machine::with([("file", "1")]);
     let patterns: String = (0..5_000).map(|at| format!("/nowhere/{at}\n")).collect();
     fs::write(machine.path("patterns"), patterns).unwrap();
     machine.backup(&["--exclude-file", machine.path("patterns").to_str().unwrap()]);
@@ -125,8 +117,7 @@ fn nothing_is_deleted_if_the_patterns_of_the_backup_were_too_many_to_record() {
 
 #[test]
 fn a_file_does_not_take_the_place_of_a_directory_that_may_hold_what_was_left_out() {
-    let machine = Machine::new();
-    machine.write("entry", "a file");
+    let machine = Machine::with([("entry", "a file")]);
     machine.backup(&["--exclude", "*.o"]);
     fs::remove_file(machine.source("entry")).unwrap();
     machine.write("entry/precious.o", "");
@@ -140,9 +131,7 @@ fn a_file_does_not_take_the_place_of_a_directory_that_may_hold_what_was_left_out
 
 #[test]
 fn a_dry_run_names_what_would_be_deleted() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     machine.restore(&[]).ok();
     fs::write(machine.path("out/surplus"), "").unwrap();
     let run = machine.run(&["restore", &machine.whole(), "-t", "out", "--delete", "--dry-run"]).ok();
@@ -152,9 +141,7 @@ fn a_dry_run_names_what_would_be_deleted() {
 
 #[test]
 fn deleting_in_the_root_directory_needs_a_pattern() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     let run = machine.run(&["restore", "latest", "-t", "/", "--delete", "--dry-run"]).exits(2);
     assert!(run.err.contains("--include"), "{run}");
     let only = format!("{}/**", machine.path("source").display());
@@ -163,9 +150,7 @@ fn deleting_in_the_root_directory_needs_a_pattern() {
 
 #[test]
 fn on_a_terminal_what_would_be_deleted_is_shown_and_asked_for() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     machine.restore(&[]).ok();
     fs::write(machine.path("out/surplus"), "").unwrap();
     fs::write(machine.path("out/file"), "changed").unwrap();
@@ -184,9 +169,7 @@ fn on_a_terminal_what_would_be_deleted_is_shown_and_asked_for() {
 
 #[test]
 fn what_is_mounted_below_the_target_is_no_surplus() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     machine.restore(&[]).ok();
     fs::create_dir_all(machine.path("out/mounted")).unwrap();
     fs::create_dir(machine.path("disk")).unwrap();

@@ -25,9 +25,7 @@ fn told(list: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn each_entry_and_what_became_of_it_is_named_where_somebody_asks() {
-    let machine = Machine::new();
-    machine.write("a/changed", "1");
-    machine.write("kept", "2");
+    let machine = Machine::with([("a/changed", "1"), ("kept", "2")]);
     symlink("kept", machine.path("source/link")).unwrap();
     let all = told(&[("new", "a/changed"), ("new", "kept"), ("new", "link")]);
     assert_eq!(fates(&machine, &["--dry-run", "-v"]), all);
@@ -110,8 +108,7 @@ fn a_program_that_waits_is_told_how_far_the_backup_is() {
 
 #[test]
 fn what_is_read_and_not_yet_stored_is_not_done() {
-    let machine = Machine::new();
-    machine.write("large", noise(1, 4 << 20));
+    let machine = Machine::with([("large", noise(1, 4 << 20))]);
     let told = |arguments: &[&str]| -> Vec<Value> {
         let ran = machine.run(&[arguments, &["--json"]].concat()).ok();
         ran.err.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -132,8 +129,7 @@ fn what_is_read_and_not_yet_stored_is_not_done() {
 
 #[test]
 fn what_goes_to_standard_error_has_a_form_of_its_own() {
-    let machine = Machine::new();
-    machine.write("file", "1");
+    let machine = Machine::with([("file", "1")]);
     let ran = machine.run(&["backup", "source", "-v", "--log-format", "json"]).ok();
     let lines: Vec<Value> = ran.err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().any(|line| line["action"] == "new"), "{ran}");
@@ -151,9 +147,7 @@ fn what_goes_to_standard_error_has_a_form_of_its_own() {
 
 #[test]
 fn success_is_silent_where_silence_is_asked_for() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.write("left-out", "2");
+    let machine = Machine::with([("file", "1"), ("left-out", "2")]);
     let other = ["-r", "other", "--key-file", "other-key", "init"];
     machine.command(&other).env("COPAL_PASSWORD", "another").ran().ok();
     let silent: &[&[&str]] = &[

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use super::{Numbers, change, folders_in};
 use crate::kit::{assert_same, first_json, text};
-use crate::managed::world::{joined, managed, upload};
+use crate::managed::world::{upload, with_camera};
 
 #[test]
 fn a_write_only_machine_takes_over_what_its_kept_tree_has() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     folders_in(&machine);
     machine.write("large", vec![7_u8; 40 << 20]);
     let upload = |told: &[PathBuf], options: &[&str]| {

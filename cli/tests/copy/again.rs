@@ -104,9 +104,7 @@ fn a_copy_killed_anywhere_is_gone_on_with() {
 
 #[test]
 fn a_copy_that_a_service_has_not_accepted_yet_is_not_made_again() {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 100_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", noise(1, 100_000))]);
     let there = managed();
     let target = there.path("repository");
     let copying = |wait: &str| {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::kit::{Machine, PASSPHRASE, Ran, Run, assert_same, copy, name, noise, set_xattr, text, texts};
-use crate::managed::world::{joined, managed, upload};
+use crate::managed::world::{managed, upload, with_camera};
 use crate::serve::server::Server;
 
 const COPY: [&str; 6] = ["copy", "--json", "--to", "second", "--to-key-file", "second-key"];
@@ -156,8 +156,7 @@ fn secrets_of_the_second_repository_have_names_of_their_own() {
 #[test]
 fn rights_that_a_write_only_client_has_saved_are_copied_only_with_trust() {
     use std::os::unix::fs::PermissionsExt;
-    let owner = managed();
-    let camera = joined(&owner, "camera", "write-only");
+    let (owner, camera) = with_camera();
     camera.write("program", noise(1, 100_000));
     fs::set_permissions(camera.source("program"), fs::Permissions::from_mode(0o4755)).unwrap();
     upload(&camera, &["--host", "laptop"]).ok();

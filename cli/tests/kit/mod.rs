@@ -57,6 +57,20 @@ impl Machine {
         machine
     }
 
+    /// A machine with a repository, and with these files in its source.
+    pub(crate) fn with<'a>(files: impl IntoIterator<Item = (&'a str, impl AsRef<[u8]>)>) -> Self {
+        let machine = Self::new();
+        files.into_iter().for_each(|(name, content)| machine.write(name, content));
+        machine
+    }
+
+    /// The same, which has saved them.
+    pub(crate) fn saved<'a>(files: impl IntoIterator<Item = (&'a str, impl AsRef<[u8]>)>) -> Self {
+        let machine = Self::with(files);
+        machine.backup(&[]);
+        machine
+    }
+
     /// A machine without a repository, and with nothing in its source.
     pub(crate) fn bare() -> Self {
         Self::within(tempfile::tempdir().unwrap())

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use copal_format::enrollment::Enrollment;
 use copal_format::time::Time;
 
-use super::world::{enroll, join, joined, managed, other, upload};
+use super::world::{enroll, join, joined, managed, other, upload, with_camera};
 use crate::kit::{Machine, PASSPHRASE, Run, text};
 
 fn rows(owner: &Machine) -> Vec<serde_json::Value> {
@@ -62,8 +62,7 @@ fn a_link_to_nowhere_enrolls_nobody() {
 
 #[test]
 fn a_write_only_machine_joins_without_a_passphrase_and_keeps_its_keys_to_itself() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     let kept = machine.path("home/.local/state/copal");
     let directory = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -174,8 +173,7 @@ fn a_line_whose_end_was_moved_is_not_what_the_owner_has_signed() {
 
 #[test]
 fn who_has_joined_late_by_writing_to_the_store_is_listed_so_and_saves_nothing_that_counts() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     let id = text(&row(&owner, "camera")["id"]);
     // As if it had been invited for a week, a month ago.
     for copy in ["", ".b"] {
@@ -255,8 +253,7 @@ fn nobody_is_enrolled_as_write_only_where_clients_accept_their_own_or_with_share
 
 #[test]
 fn a_revoked_machine_saves_nothing_more_and_what_it_saved_stays() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", "text");
     upload(&machine, &[]).ok();
     owner.ok(&["ingest"]);
@@ -275,8 +272,7 @@ fn a_revoked_machine_saves_nothing_more_and_what_it_saved_stays() {
 
 #[test]
 fn a_revocation_may_name_an_earlier_manifest_and_what_came_later_does_not_survive_a_rebuild() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     for number in 0..2 {
         machine.write("file", format!("text {number}"));
         upload(&machine, &[]).ok();

@@ -10,8 +10,8 @@ use copal_format::keys::text::encode_key_file;
 use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
 
-use super::world::{joined, listed, served, upload, wait_for_manifests};
-use crate::kit::{Machine, Running, assert_same, noise, number, signal, wait};
+use super::world::{assert_restored, joined, listed, served, upload, wait_for_manifests};
+use crate::kit::{Machine, Running, noise, number, signal, wait};
 
 /// A managed repository of tiny packs, and a write-only machine with as many files of half a MiB.
 fn world(files: u64) -> (Machine, Machine) {
@@ -42,8 +42,7 @@ fn manifests(owner: &Machine) -> usize {
 
 fn is_whole(owner: &Machine, machine: &Machine) {
     assert_eq!(owner.check(&["--full"]).0, 0);
-    owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
-    assert_same(&machine.path("source"), &owner.path("out"));
+    assert_restored(owner, machine);
 }
 
 #[test]

@@ -3,13 +3,12 @@
 
 use std::fs;
 
-use super::world::{joined, managed, upload};
+use super::world::{upload, with_camera};
 use crate::kit::{Harm, Machine, Run};
 
 /// Machines that have seen version 2, and a store that shows version 1 again.
 fn put_back() -> (Machine, Machine) {
-    let owner = managed();
-    let camera = joined(&owner, "camera", "write-only");
+    let (owner, camera) = with_camera();
     camera.write("film", "first");
     upload(&camera, &[]).ok();
     owner.ok(&["ingest"]);

@@ -53,9 +53,7 @@ fn in_a_managed_repository_it_is_in_force_once_the_service_has_folded_it_in() {
 
 #[test]
 fn a_snapshot_that_lost_most_of_the_one_before_holds_its_series_until_it_is_released() {
-    let machine = Machine::new();
-    machine.write("file", "all is well\n".repeat(200_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "all is well\n".repeat(200_000))]);
     machine.write("file", "nothing is left");
     machine.backup(&[]);
     let held = || machine.json(&["status"])["held"].clone();
@@ -76,8 +74,7 @@ fn a_snapshot_that_lost_most_of_the_one_before_holds_its_series_until_it_is_rele
 
 #[test]
 fn forgetting_what_a_hold_or_the_floor_keeps_says_what_stays_since_when_and_what_ends_it() {
-    let machine = Machine::new();
-    machine.write("file", "all is well\n".repeat(200_000));
+    let machine = Machine::with([("file", "all is well\n".repeat(200_000))]);
     let before = machine.backup(&[]);
     machine.write("file", "nothing is left");
     let bad = machine.backup(&[]);

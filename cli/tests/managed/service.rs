@@ -1,12 +1,11 @@
 //! Waiting for the service: its answer, its refusal, and its absence.
 
-use super::world::{joined, managed, served, upload, wait_for_manifests};
-use crate::kit::{Run, Running, assert_same, noise, number, signal, text};
+use super::world::{assert_restored, managed, served, upload, wait_for_manifests, with_camera};
+use crate::kit::{Run, Running, noise, number, signal, text};
 
 #[test]
 fn a_backup_waits_until_the_service_has_verified_it_and_says_so() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     for (who, command) in
         [(&machine, machine.command(&["backup", "source"])), (&owner, owner.with_key(&["backup", "source"]))]
     {
@@ -34,8 +33,7 @@ fn a_full_client_does_not_decide_about_its_own_manifests_there() {
 
 #[test]
 fn without_a_service_a_backup_gives_up_in_time_and_says_what_to_do() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", "text");
     let ran = machine.command(&["backup", "source", "--wait", "1s", "--json"]).ran().exits(5);
     assert_eq!(ran.kind(), "not_yet_accepted");
@@ -46,8 +44,7 @@ fn without_a_service_a_backup_gives_up_in_time_and_says_what_to_do() {
 
 #[test]
 fn what_a_rejection_names_is_uploaded_again_under_a_new_name() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", noise(1, 100_000));
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
     wait_for_manifests(&owner, &mut running, 1);
@@ -59,14 +56,12 @@ fn what_a_rejection_names_is_uploaded_again_under_a_new_name() {
     assert!(number(&ran, "bytes_stored") > 100_000, "{ran}");
     assert_eq!(owner.names("receipts/").len(), 2);
     assert_eq!((owner.snapshots().len(), owner.check(&["--full"]).0), (1, 0));
-    owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
-    assert_same(&machine.path("source"), &owner.path("out"));
+    assert_restored(&owner, &machine);
 }
 
 #[test]
 fn a_run_that_refers_to_what_was_rejected_uploads_it_itself() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", noise(1, 100_000));
     upload(&machine, &[]).ok();
     std::fs::remove_file(owner.object(&owner.packs(0)[0])).unwrap();
@@ -79,8 +74,7 @@ fn a_run_that_refers_to_what_was_rejected_uploads_it_itself() {
 
 #[test]
 fn a_client_that_is_revoked_while_it_waits_gives_up_at_once() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", "text");
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
     wait_for_manifests(&owner, &mut running, 1);
@@ -105,8 +99,7 @@ fn decisions_of_the_owner_wait_for_the_service_too() {
 
 #[test]
 fn an_interrupted_backup_leaves_what_the_next_run_does_not_upload_again() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", noise(1, 300_000));
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
     wait_for_manifests(&owner, &mut running, 1);

@@ -1,6 +1,6 @@
 //! How things stand, for the owner and for a machine that sees its own only.
 
-use super::world::{joined, managed, upload};
+use super::world::{joined, managed, upload, with_camera};
 use crate::kit::{Machine, Run, noise};
 
 fn status(machine: &Machine, code: i32) -> serde_json::Value {
@@ -9,8 +9,7 @@ fn status(machine: &Machine, code: i32) -> serde_json::Value {
 
 #[test]
 fn what_waits_is_shown_with_its_age_until_it_is_accepted() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", "text");
     upload(&machine, &[]).ok();
     for shown in [owner.json(&["status"]), status(&machine, 0)] {
@@ -33,8 +32,7 @@ fn what_waits_is_shown_with_its_age_until_it_is_accepted() {
 
 #[test]
 fn what_was_rejected_is_shown_with_the_reason_until_something_is_accepted() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", noise(1, 100_000));
     upload(&machine, &[]).ok();
     let pack = owner.packs(0).remove(0);
@@ -51,8 +49,7 @@ fn what_was_rejected_is_shown_with_the_reason_until_something_is_accepted() {
 
 #[test]
 fn what_a_revoked_machine_left_is_not_waited_for() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", "text");
     upload(&machine, &[]).ok();
     owner.ok(&["ingest"]);

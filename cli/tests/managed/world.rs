@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 pub(crate) use crate::kit::Running;
-use crate::kit::{Machine, Ran, Run, copy, until};
+use crate::kit::{Machine, Ran, Run, assert_same, copy, until};
 
 /// The owner's machine, with a repository in which a service accepts what is saved.
 pub(crate) fn managed() -> Machine {
@@ -40,6 +40,13 @@ pub(crate) fn joined(owner: &Machine, name: &str, role: &str) -> Machine {
     machine
 }
 
+/// The owner's machine, and a write-only one of the name `camera` that has joined its repository.
+pub(crate) fn with_camera() -> (Machine, Machine) {
+    let owner = managed();
+    let camera = joined(&owner, "camera", "write-only");
+    (owner, camera)
+}
+
 /// Another machine, which reaches the repository of the first under the same name.
 pub(crate) fn other(owner: &Machine) -> Machine {
     let machine = Machine::bare();
@@ -56,6 +63,13 @@ pub(crate) fn join(machine: &Machine, line: &str) -> Command {
 /// A backup without any secret, which leaves without waiting.
 pub(crate) fn upload(machine: &Machine, options: &[&str]) -> Ran {
     machine.command(&[&["backup", "source", "--no-wait", "--json"], options].concat()).ran()
+}
+
+/// The owner restores what a machine has saved last, and it is the same.
+pub(crate) fn assert_restored(owner: &Machine, machine: &Machine) {
+    let _ = std::fs::remove_dir_all(owner.path("out"));
+    owner.ok(&["restore", &machine.whole(), "-t", "out"]);
+    assert_same(&machine.path("source"), &owner.path("out"));
 }
 
 /// The objects below a folder, while others write there: nothing but names is looked at.

@@ -4,13 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::world::{joined, managed, serve_until, upload};
-use crate::kit::{Harm, Machine, Ran, Run, Running, assert_same, copy, noise, number, text};
+use super::world::{assert_restored, joined, serve_until, upload, with_camera};
+use crate::kit::{Harm, Machine, Ran, Run, Running, copy, noise, number, text};
 
 /// An owner, a machine that has saved three files, and what the service knows of it.
 fn saved() -> (Machine, Machine) {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     for at in 0..3 {
         machine.write(&format!("dir/{at}"), noise(at, 50_000));
     }
@@ -49,25 +48,16 @@ fn kept_tree(machine: &Machine) -> PathBuf {
     tree
 }
 
-fn restores(owner: &Machine, machine: &Machine) {
-    let out = owner.path("out");
-    let _ = fs::remove_dir_all(&out);
-    let snapshot = format!("latest:{}", machine.path("source").display());
-    owner.ok(&["restore", &snapshot, "-t", "out"]);
-    assert_same(&machine.path("source"), &out);
-}
-
 #[test]
 fn it_saves_without_a_passphrase_and_the_owner_restores_bit_for_bit() {
     let (owner, machine) = saved();
-    restores(&owner, &machine);
+    assert_restored(&owner, &machine);
     assert_eq!(owner.check(&["--full"]).0, 0);
 }
 
 #[test]
 fn what_gives_rights_is_left_out_of_what_it_saved_and_comes_with_trust() {
-    let owner = managed();
-    let camera = joined(&owner, "camera", "write-only");
+    let (owner, camera) = with_camera();
     for machine in [&owner, &camera] {
         machine.write("tool", "run me");
         fs::set_permissions(machine.source("tool"), fs::Permissions::from_mode(0o4755)).unwrap();
@@ -98,7 +88,7 @@ fn its_next_backup_reads_and_uploads_only_what_changed() {
     assert_eq!((number(&ran, "files_unmodified"), number(&ran, "files_changed")), (2, 1));
     assert!(number(&ran, "bytes_new") < 110_000 && !ran.json()["parent_id"].is_null(), "{ran}");
     owner.ok(&["ingest"]);
-    restores(&owner, &machine);
+    assert_restored(&owner, &machine);
     // Other content with the same size and mtime is taken for the same: it was not read.
     for at in [0, 2] {
         fs::write(machine.source(format!("dir/{at}")), noise(at + 10, 50_000)).unwrap();
@@ -132,7 +122,7 @@ fn without_its_cache_it_reads_every_file_again_and_uploads_nothing() {
         // What is stored are pages that tell of the directories above.
         assert!(number(&ran, "bytes_new") == 0 && number(&ran, "bytes_stored") < 10_000, "{harm:?}: {ran}");
         owner.ok(&["ingest"]);
-        restores(&owner, &machine);
+        assert_restored(&owner, &machine);
         let ran = again(&machine);
         assert_eq!(number(&ran, "files_unmodified"), 3, "{harm:?}: {ran}");
     }
@@ -175,8 +165,7 @@ fn nothing_is_saved_again_where_nothing_changed_and_that_was_asked_for() {
 
 #[test]
 fn a_huge_file_that_stays_as_it_is_is_not_read_again_however_often_another_changes() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("huge", noise(3, 12 << 20));
     machine.write("small", "one");
     old(&machine);
@@ -195,7 +184,7 @@ fn a_huge_file_that_stays_as_it_is_is_not_read_again_however_often_another_chang
     let ran = upload(&machine, &["--ignore-ctime", "--rewrite-budget", "100%"]).ok();
     assert!(number(&ran, "bytes_stored") > 0, "{ran}");
     owner.ok(&["ingest"]);
-    restores(&owner, &machine);
+    assert_restored(&owner, &machine);
 }
 
 #[test]
@@ -207,13 +196,12 @@ fn it_uploads_again_what_the_repository_has_lost() {
     assert!(number(&ran, "bytes_stored") > 100_000, "{ran}");
     owner.ok(&["ingest"]);
     assert_eq!(owner.check(&["--full"]).0, 0);
-    restores(&owner, &machine);
+    assert_restored(&owner, &machine);
 }
 
 #[test]
 fn what_is_uploaded_and_not_accepted_yet_is_not_uploaded_again() {
-    let owner = managed();
-    let machine = joined(&owner, "camera", "write-only");
+    let (owner, machine) = with_camera();
     machine.write("file", noise(1, 200_000));
     let first = upload(&machine, &[]).ok();
     assert!(number(&first, "bytes_stored") > 200_000, "{first}");
@@ -221,7 +209,7 @@ fn what_is_uploaded_and_not_accepted_yet_is_not_uploaded_again() {
     assert_eq!(number(&second, "bytes_new"), 0, "{second}");
     owner.ok(&["ingest"]);
     assert_eq!(owner.snapshots().len(), 2);
-    restores(&owner, &machine);
+    assert_restored(&owner, &machine);
     assert_eq!(owner.check(&["--full"]).0, 0);
 }
 

@@ -95,8 +95,7 @@ fn any_part_of_a_file_is_read_and_nothing_is_written() {
 
 #[test]
 fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
-    let machine = Machine::new();
-    machine.write("file", "one");
+    let machine = Machine::with([("file", "one")]);
     let first = machine.backup(&[]);
     let mounted = Mounted::start(&machine, &[]);
     assert_eq!(mounted.names("snapshots"), ["by-host", "by-id", "by-time", "latest"]);
@@ -126,8 +125,7 @@ fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
 
 #[test]
 fn whoever_an_acl_keeps_out_is_kept_out_of_a_mount_for_others_too() {
-    let machine = Machine::new();
-    machine.write("file", "for user 34 alone");
+    let machine = Machine::with([("file", "for user 34 alone")]);
     // user::rw-, user:34:r--, group::---, mask::r--, other::---
     let acl = [(1u16, 6u16, u32::MAX), (2, 4, 34), (4, 0, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)];
     let entry = |(tag, rights, id): (u16, u16, u32)| {
@@ -151,9 +149,7 @@ fn whoever_an_acl_keeps_out_is_kept_out_of_a_mount_for_others_too() {
 
 #[test]
 fn a_new_snapshot_that_cannot_be_read_is_named() {
-    let machine = Machine::new();
-    machine.write("file", "one");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "one")]);
     let mut mounted = Mounted::start(&machine, &[]);
     let manifests = || machine.names("manifests/");
     let before = manifests();
@@ -171,9 +167,7 @@ fn a_new_snapshot_that_cannot_be_read_is_named() {
 
 #[test]
 fn a_mount_whose_program_was_killed_is_named_by_the_next_one() {
-    let machine = Machine::new();
-    machine.write("file", "one");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "one")]);
     let mut mounted = Mounted::start(&machine, &[]);
     mounted.end("KILL");
     let ran = machine.run(&["mount", "mounted"]).exits(1);
@@ -183,8 +177,7 @@ fn a_mount_whose_program_was_killed_is_named_by_the_next_one() {
 
 #[test]
 fn the_options_choose_which_snapshots_are_shown() {
-    let machine = Machine::new();
-    machine.write("file", "one");
+    let machine = Machine::with([("file", "one")]);
     let first = machine.backup(&["--tag", "a"]);
     machine.write("file", "two");
     let second = machine.backup(&["--tag", "b"]);

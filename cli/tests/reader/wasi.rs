@@ -93,9 +93,7 @@ fn a_repository_restores_with_nothing_but_the_reader_that_it_carries() {
 
 #[test]
 fn an_export_restores_in_its_place() {
-    let machine = Machine::new();
-    machine.write("dir/file", noise(1, 200_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("dir/file", noise(1, 200_000))]);
     machine.with_key(&["export", "latest", "holiday.copal"]).env("COPAL_TO_PASSWORD", "its own").ran().ok();
     fs::create_dir(machine.path("out")).unwrap();
     let place = Given { path: &machine.path(""), name: ".", is_writable: true };

@@ -14,9 +14,7 @@ use crate::kit::{Machine, Ran, Run, noise, number};
 
 /// A machine with one snapshot, and with something new to save.
 fn machine() -> Machine {
-    let machine = Machine::new();
-    machine.write("old", noise(1, 100_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("old", noise(1, 100_000))]);
     machine.write("new", noise(2, 300_000));
     machine
 }
@@ -71,9 +69,7 @@ fn a_disk_that_becomes_full_anywhere_in_a_command_does_no_damage() {
 
 #[test]
 fn on_a_full_disk_forget_and_prune_find_room_and_a_backup_does_not() {
-    let machine = Machine::new();
-    machine.write("large", noise(3, 20_000_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("large", noise(3, 20_000_000))]);
     machine.write("large", noise(4, 100_000));
     machine.backup(&[]);
     let reserve = machine.path("repository/work/reserve");

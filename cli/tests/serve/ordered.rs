@@ -35,9 +35,7 @@ fn with_key(ssh: &PathBuf, owner: &Machine, words: &[&str]) -> Ran {
 
 /// A repository of which more than 300,000 bytes are forgotten.
 fn forgotten() -> Machine {
-    let machine = Machine::new();
-    machine.write("large", noise(1, 300_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("large", noise(1, 300_000))]);
     machine.remove("large");
     machine.write("small", "small");
     machine.backup(&[]);

@@ -17,10 +17,7 @@ use copal_store::fs::FsStore;
 use crate::kit::{Machine, noise};
 
 fn machine() -> Machine {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 200_000));
-    machine.backup(&[]);
-    machine
+    Machine::saved([("file", noise(1, 200_000))])
 }
 
 /// Changes the state behind everyone's back.

@@ -3,11 +3,7 @@
 use crate::kit::{Harm, Machine, noise};
 
 fn one() -> Machine {
-    let machine = Machine::new();
-    machine.write("a/file", noise(1, 200_000));
-    machine.write("b/file", noise(2, 100_000));
-    machine.backup(&[]);
-    machine
+    Machine::saved([("a/file", noise(1, 200_000)), ("b/file", noise(2, 100_000))])
 }
 
 #[test]
@@ -74,8 +70,7 @@ fn damage_of_what_was_forgotten_and_the_policy_keeps_is_told_by_every_check() {
 /// Of a file with many chunks the tree names a list, which may be whole while what it lists is lost.
 #[test]
 fn what_is_lost_of_a_huge_unchanged_file_heals_too() {
-    let machine = Machine::new();
-    machine.write("huge", noise(3, 8 << 20));
+    let machine = Machine::with([("huge", noise(3, 8 << 20))]);
     let huge = std::fs::File::options().append(true).open(machine.path("source").join("huge")).unwrap();
     // Long enough ago that it is taken to be unchanged, and not just in case read again.
     huge.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3600)).unwrap();
@@ -200,9 +195,7 @@ fn ingest_has_nothing_to_say_where_all_is_decided() {
 
 #[test]
 fn a_descriptor_that_cannot_be_used_is_followed_by_what_the_last_sound_one_says() {
-    let machine = Machine::new();
-    machine.write("file", "content");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "content")]);
     let first = machine.names("copal/").remove(0);
     let sound = machine.json(&["cat", &first]);
     let damaged = first.replace("0001", "0002");
