@@ -84,6 +84,12 @@ pub struct VerifiedManifest {
 }
 
 impl Manifest {
+    /// A manifest that names neither packs nor a snapshot.
+    pub fn new(client: ClientId, number: u64, previous: ObjectHash, domain: DomainId) -> Self {
+        let (root_seen, packs, snapshot, proven) = (None, Vec::new(), None, None);
+        Self { client, number, previous, domain, root_seen, packs, snapshot, proven }
+    }
+
     /// Encodes the record, signed with the client's manifest key. Sorts and deduplicates the tags.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Manifest, repository, &self.body(), key)

@@ -4,7 +4,7 @@ use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
 use crate::id::{DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
-use crate::keys::owner::{KemPublic, fingerprint};
+use crate::keys::owner::{KemPublic, OwnerSecret, fingerprint};
 use crate::limits::{CHUNK_BYTES, PAGE_TARGET};
 pub use crate::receipt::IngestBy;
 use crate::shown;
@@ -63,6 +63,21 @@ pub enum DescriptorError {
 }
 
 impl Descriptor {
+    /// The first version for an owner, with the usual parameters and without a reader.
+    pub fn new(owner: &OwnerSecret, created: Time, ingest: IngestBy, shared_domain: DomainId) -> Self {
+        Self {
+            version: 1,
+            repository: owner.repository(),
+            created,
+            parameters: Parameters::default(),
+            owner_key: owner.verifying_key(),
+            kem_public: owner.kem_public().as_bytes().to_vec(),
+            ingest,
+            reader: None,
+            shared_domain,
+        }
+    }
+
     /// Writes the record, signed by the owner.
     pub fn sign(&self, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Descriptor, self.repository, &self.body(), key)

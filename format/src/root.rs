@@ -47,6 +47,13 @@ pub struct Root {
 pub struct RootSize(pub usize);
 
 impl Root {
+    /// The first root of an empty repository: for tests. A commit names every field.
+    pub fn new(number: u64, time: Time) -> Self {
+        let (change_head, policy, expiry_head, lingering) = (None, None, None, None);
+        let (random, base, rebuilt, runs) = ([0; 16], None, false, Vec::new());
+        Self { number, random, base, time, rebuilt, runs, change_head, policy, expiry_head, lingering }
+    }
+
     /// Encodes the object.
     pub fn encode(&self) -> Result<Vec<u8>, RootSize> {
         let mut writer = Writer::new();

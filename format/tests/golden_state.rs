@@ -43,22 +43,8 @@ fn run_of_segments_is_as_it_always_was() {
 }
 
 fn plain_snapshot() -> SnapshotRecord {
-    SnapshotRecord {
-        id: SnapshotId([8; 16]),
-        domain: DOMAIN,
-        root: id(9),
-        partial: false,
-        client_time: Time(NOW),
-        accepted: Time(NOW + 1),
-        source: SourceId([10; 16]),
-        tags: vec![],
-        state: SnapshotState::Kept,
-        pinned: false,
-        state_time: Time(NOW + 2),
-        by_full_client: true,
-        extent: None,
-        released: false,
-    }
+    let record = SnapshotRecord::new(SnapshotId([8; 16]), DOMAIN, id(9), SourceId([10; 16]), Time(NOW));
+    SnapshotRecord { accepted: Time(NOW + 1), state_time: Time(NOW + 2), ..record }
 }
 
 #[test]
@@ -97,21 +83,12 @@ fn run_of_a_snapshot_that_was_released_is_as_it_always_was() {
 
 #[test]
 fn run_of_heads_is_as_it_always_was() {
-    let accepted = Decision {
-        number: 3,
-        hash: ObjectHash([14; 32]),
-        outcome: Outcome::Accepted,
-        reasons: Vec::new(),
-        missing: Vec::new(),
-        packs: Vec::new(),
-    };
+    let accepted = Decision::new(3, ObjectHash([14; 32]), Outcome::Accepted);
     let rejected = Decision {
-        number: 4,
-        hash: ObjectHash([13; 32]),
-        outcome: Outcome::Rejected,
         reasons: vec![(Reason::Unresolved, "page".to_owned())],
         missing: vec![id(15)],
         packs: vec![PackId([16; 32])],
+        ..Decision::new(4, ObjectHash([13; 32]), Outcome::Rejected)
     };
     let decisions = vec![accepted, rejected];
     let head = ClientHead { number: 4, hash: ObjectHash([13; 32]), time: Time(NOW), decisions };
@@ -152,40 +129,40 @@ fn run_of_packs_is_as_it_always_was() {
     );
 }
 
+/// A run of this record has these bytes, and is read as the record.
+fn assert_record(record: PackRecord, bytes: &str) {
+    let delta = StateDelta { packs: [(PackId([17; 32]), Some(record.clone()))].into(), ..StateDelta::default() };
+    let run = run(RunKind::Packs, &delta);
+    assert_eq!(hex(&run.bytes), bytes);
+    let mut fold = StateFold::default();
+    fold.add(&RunReader::parse(&run.bytes).unwrap()).unwrap();
+    assert_eq!(fold.finish().packs, [(PackId([17; 32]), record)].into());
+}
+
 #[test]
 fn record_of_a_proven_pack_is_as_it_always_was() {
     let claim = PackClaim { client: ClientId([7; 16]), number: 12, by_full_client: true };
     let proven = PackRecord { is_proven: true, claim: Some(claim), ..data_pack() };
-    let delta = StateDelta { packs: [(PackId([17; 32]), Some(proven.clone()))].into(), ..StateDelta::default() };
-    let run = run(RunKind::Packs, &delta);
-    assert_eq!(
-        hex(&run.bytes),
+    assert_record(
+        proven,
         "434f50414c52554e04000000000000000000000000000000000000000000000022222222222222222222222222222222\
          010000000000000020003d0000001111111111111111111111111111111111111111111111111111111111111111a800\
          501111111111111111111111111111111101000219012c0300040c0500061b18d75b8423f30000078250070707070707\
-         070707070707070707070c"
+         070707070707070707070c",
     );
-    let mut fold = StateFold::default();
-    fold.add(&RunReader::parse(&run.bytes).unwrap()).unwrap();
-    assert_eq!(fold.finish().packs, [(PackId([17; 32]), proven)].into());
 }
 
 #[test]
 fn record_of_a_forged_pack_is_as_it_always_was() {
     let forged = PackRecord { is_damaged: true, read: PackRecord::FORGED, ..data_pack() };
     assert!(forged.is_forged());
-    let delta = StateDelta { packs: [(PackId([17; 32]), Some(forged.clone()))].into(), ..StateDelta::default() };
-    let run = run(RunKind::Packs, &delta);
-    assert_eq!(
-        hex(&run.bytes),
+    assert_record(
+        forged,
         "434f50414c52554e04000000000000000000000000000000000000000000000022222222222222222222222222222222\
          01000000000000002000290000001111111111111111111111111111111111111111111111111111111111111111a700\
          50111111111111111111111111111111110100021901\
-         2c030004020520061b18d75b8423f30000"
+         2c030004020520061b18d75b8423f30000",
     );
-    let mut fold = StateFold::default();
-    fold.add(&RunReader::parse(&run.bytes).unwrap()).unwrap();
-    assert_eq!(fold.finish().packs, [(PackId([17; 32]), forged)].into());
 }
 
 #[test]

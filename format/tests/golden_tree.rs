@@ -22,16 +22,11 @@ fn params(leaf_fanout: u32, inner_fanout: u32, page_min: u32, page_max: u32) -> 
 
 fn entry(path: &[u8], kind: EntryKind) -> Entry {
     Entry {
-        path: TreePath::new(path).unwrap(),
-        mode: Mode::new(kind, 0o640),
         owner: Arc::new(Owner { uid: 1000, gid: 100, user: b"ann".to_vec(), group: b"users".to_vec() }),
         mtime: Time(1_700_000_000_123_456_789),
         ctime: Time(1_700_000_001_000_000_000),
-        birth: None,
         inode: 4_242,
-        size: 0,
-        content: Content::None,
-        extras: Extras::default(),
+        ..Entry::new(TreePath::new(path).unwrap(), Mode::new(kind, 0o640))
     }
 }
 

@@ -181,25 +181,13 @@ fn time_of(real: &Path, time: Time) -> Result<(), SinkError> {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use std::sync::Arc;
-
-    use copal_format::tree::{Content, Extras, Mode, Owner};
+    use copal_format::tree::Mode;
 
     use super::*;
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
-        Entry {
-            path: TreePath::new(path).unwrap(),
-            mode: Mode::new(kind, 0o644),
-            owner: Arc::new(Owner::default()),
-            mtime: Time(1_000_000_000_000_000_005),
-            ctime: Time(0),
-            birth: None,
-            inode: 1,
-            size: 0,
-            content: Content::None,
-            extras: Extras::default(),
-        }
+        let plain = Entry::new(TreePath::new(path).unwrap(), Mode::new(kind, 0o644));
+        Entry { mtime: Time(1_000_000_000_000_000_005), inode: 1, ..plain }
     }
 
     fn link(path: &str, target: &Path) -> Entry {

@@ -16,7 +16,7 @@ use copal_format::keys::session::SessionKey;
 use copal_format::path::TreePath;
 use copal_format::seal::SessionCipher;
 use copal_format::time::Time;
-use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
+use copal_format::tree::{Content, Entry, EntryKind, Mode, Piece};
 use copal_tests::kit::{Random, Repository, path};
 
 #[test]
@@ -127,18 +127,8 @@ impl<W: Workers> Run<'_, W> {
             short if short <= p.inline_max as usize => Content::Inline(content.to_vec().into()),
             _ => self.session.content_of(file, |_| false).unwrap(),
         };
-        Entry {
-            path,
-            mode: Mode::new(EntryKind::File, 0o644),
-            owner: Owner::default().into(),
-            mtime: Time(1),
-            ctime: Time(2),
-            birth: None,
-            inode: 3,
-            size: content.len() as u64,
-            content: stored,
-            extras: Extras::default(),
-        }
+        let (size, plain) = (content.len() as u64, Entry::new(path, Mode::new(EntryKind::File, 0o644)));
+        Entry { mtime: Time(1), ctime: Time(2), inode: 3, size, content: stored, ..plain }
     }
 }
 

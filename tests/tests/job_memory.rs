@@ -13,7 +13,6 @@ use crate::counting::{self, measured};
 use apart::Apart;
 use copal_format::layout;
 use copal_format::state::PackRecord;
-use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::commit::{Proposal, commit, put};
 use copal_jobs::context::JobContext;
@@ -72,18 +71,8 @@ fn needed(chunks: u64) -> Needed {
         let metadata = Metadata { chunks };
         let mut proposal = Proposal::default();
         for pack in metadata.packs() {
-            let record = PackRecord {
-                domain: DOMAIN,
-                kind: pack.item.kind,
-                length: pack.item.length,
-                place: pack.item.place,
-                is_missing: false,
-                is_damaged: false,
-                read: Time(0),
-                accepted: pack.item.accepted,
-                is_proven: true,
-                claim: None,
-            };
+            let record = PackRecord::new(DOMAIN, pack.item.kind, pack.item.length, pack.item.accepted);
+            let record = PackRecord { place: pack.item.place, is_proven: true, ..record };
             proposal.delta.packs.insert(pack.item.id, Some(record));
             put(&store, layout::pack(pack.item.place, pack.item.id), pack.bytes).await.expect("there is room");
         }

@@ -56,18 +56,7 @@ fn goes_on_and_is_rebuilt(world: &World, client: &Client, name: &str) {
 }
 
 fn put_root(world: &World, number: u64, base: Option<(u64, ObjectHash)>) {
-    let root = Root {
-        number,
-        random: [9; 16],
-        base,
-        time: Time(0),
-        rebuilt: base.is_none(),
-        runs: Vec::new(),
-        change_head: None,
-        policy: None,
-        expiry_head: None,
-        lingering: None,
-    };
+    let root = Root { random: [9; 16], base, rebuilt: base.is_none(), ..Root::new(number, Time(0)) };
     world.put(&layout::root(number), root.encode().unwrap());
 }
 

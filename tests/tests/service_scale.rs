@@ -60,14 +60,7 @@ fn marks_in_one_domain_rewrite_none_of_the_others() {
 fn crowded(clients: u32) -> World {
     let (world, mut crowd) = (World::new(), craft::crowd(clients));
     for head in crowd.delta.heads.values_mut().flatten() {
-        head.decisions.push(Decision {
-            number: head.number,
-            hash: head.hash,
-            outcome: Outcome::Accepted,
-            reasons: Vec::new(),
-            missing: Vec::new(),
-            packs: Vec::new(),
-        });
+        head.decisions.push(Decision::new(head.number, head.hash, Outcome::Accepted));
     }
     for (pack, record) in &crowd.delta.packs {
         let domain = record.as_ref().expect("each is new").domain;

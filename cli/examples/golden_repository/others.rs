@@ -10,11 +10,10 @@ use copal_client::repository::LocalClient;
 use copal_client::wait::wait;
 use copal_format::block::{BlockBuilder, SealTools};
 use copal_format::change::Operation;
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
 use copal_format::compress::Parameters;
 use copal_format::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_format::keys::client::ClientKeys;
-use copal_format::keys::owner::TextPurpose;
 use copal_format::keys::session::SessionKey;
 use copal_format::layout;
 use copal_format::manifest::{Manifest, SnapshotClaim};
@@ -42,13 +41,7 @@ pub(crate) fn sender(golden: &Golden<'_>) -> SnapshotId {
         ..first
     };
     golden.sign(&waiting);
-    let joined = ClientRecord {
-        version: 2,
-        keys: Some(publics(&keys)),
-        enrollment: None,
-        signed_by: SignedBy::Enrollment,
-        ..waiting
-    };
+    let joined = waiting.joined(publics(&keys), waiting.created);
     golden.put(layout::client(id, 2), joined.sign(golden.repository.id(), &enrollment));
     let client = LocalClient { id, keys, domain };
     golden.back_up_by(&client, "sender", PARTS[0]);
@@ -161,19 +154,7 @@ impl Golden<'_> {
 }
 
 fn record(golden: &Golden<'_>, id: ClientId, keys: &ClientKeys, domain: DomainId, name: &str) -> ClientRecord {
-    ClientRecord {
-        client: id,
-        version: 1,
-        sealed_name: golden.repository.owner.seal_text(TextPurpose::ClientName, &id.0, name),
-        role: Role::Full,
-        domain,
-        keys: Some(publics(keys)),
-        created: golden.now(),
-        revoked: None,
-        last_change: None,
-        enrollment: None,
-        signed_by: SignedBy::Owner,
-    }
+    ClientRecord::full(&golden.repository.owner, id, domain, name, publics(keys), golden.now())
 }
 
 fn publics(keys: &ClientKeys) -> ClientPublic {

@@ -79,16 +79,8 @@ impl<'a> ManifestChain<'a> {
         snapshot: Option<SnapshotClaim>,
         own: &HashSet<PackId>,
     ) -> Result<Claimed, JobError> {
-        let mut manifest = Manifest {
-            client: self.client.id,
-            number: 0,
-            previous: ObjectHash::NONE,
-            domain: self.client.domain,
-            root_seen: self.root_seen,
-            packs,
-            snapshot,
-            proven: None,
-        };
+        let plain = Manifest::new(self.client.id, 0, ObjectHash::NONE, self.client.domain);
+        let mut manifest = Manifest { root_seen: self.root_seen, packs, snapshot, ..plain };
         if let Access::Owner(repository) = self.access {
             manifest.prove(&repository.owner, |pack| own.contains(pack));
         }

@@ -84,22 +84,8 @@ mod tests {
 
     fn snapshot(role: Role, origin: Option<Origin>) -> Snapshot {
         let (id, domain, root, time) = (SnapshotId([1; 16]), DomainId([2; 16]), ChunkId([3; 24]), Time(0));
-        let record = SnapshotRecord {
-            id,
-            domain,
-            root,
-            partial: false,
-            client_time: time,
-            accepted: time,
-            source: SourceId([4; 16]),
-            tags: Vec::new(),
-            state: SnapshotState::Kept,
-            pinned: false,
-            state_time: time,
-            by_full_client: role == Role::Full,
-            extent: None,
-            released: false,
-        };
+        let record = SnapshotRecord::new(id, domain, root, SourceId([4; 16]), time);
+        let record = SnapshotRecord { by_full_client: role == Role::Full, ..record };
         let signer = Signer { id: ClientId([5; 16]), name: "it".into(), role };
         let info = SnapshotInfo { origin, ..SnapshotInfo::default() };
         Snapshot { id, key: (signer.id, 1), signer, domain, root, time, info, tags: Vec::new(), record }

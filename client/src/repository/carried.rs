@@ -166,7 +166,7 @@ mod tests {
     use copal_format::id::{DomainId, RepositoryId};
     use copal_format::keys::secret::Secret;
     use copal_format::receipt::IngestBy;
-    use copal_format::repository::Parameters;
+
     use copal_format::time::Time;
     use copal_store::memory::MemoryStore;
 
@@ -181,17 +181,7 @@ mod tests {
 
     /// Writes a version that names no reader.
     fn write(store: &MemoryStore, version: u64, ingest: IngestBy) {
-        let descriptor = Descriptor {
-            version,
-            repository: owner().repository(),
-            created: Time(0),
-            parameters: Parameters::default(),
-            owner_key: owner().verifying_key(),
-            kem_public: owner().kem_public().as_bytes().to_vec(),
-            ingest,
-            reader: None,
-            shared_domain: DomainId([0xd0; 16]),
-        };
+        let descriptor = Descriptor { version, ..Descriptor::new(&owner(), Time(0), ingest, DomainId([0xd0; 16])) };
         let bytes = Bytes::from(descriptor.sign(&owner().signing_key()));
         wait(store.create(&objects::key(layout::descriptor(version)), bytes)).unwrap();
     }

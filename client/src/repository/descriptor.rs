@@ -4,7 +4,7 @@ use bytes::Bytes;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::layout;
 use copal_format::receipt::{IngestBy, Receipt};
-use copal_format::repository::{Descriptor, Parameters};
+use copal_format::repository::Descriptor;
 use copal_jobs::error::JobError;
 use copal_jobs::{clients, objects};
 use copal_store::StoreError;
@@ -43,17 +43,8 @@ pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, Job
 fn told_by_others(repository: &Repository, version: u64) -> Result<Option<Descriptor>, JobError> {
     let Some(record) = full_client(repository)? else { return Ok(None) };
     let owner = &repository.owner;
-    Ok(Some(Descriptor {
-        version,
-        repository: owner.repository(),
-        created: record.created,
-        parameters: Parameters::default(),
-        owner_key: owner.verifying_key(),
-        kem_public: owner.kem_public().as_bytes().to_vec(),
-        ingest: ingested_by(repository)?,
-        reader: None,
-        shared_domain: record.domain,
-    }))
+    let first = Descriptor::new(owner, record.created, ingested_by(repository)?, record.domain);
+    Ok(Some(Descriptor { version, ..first }))
 }
 
 /// The oldest full client whose record is sound.

@@ -91,17 +91,8 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         added.push(add_slot(&store, &owner, input, options.argon2, "")?);
     }
     let reader = options.reader.map(|reader| reader.store(&store)).transpose()?;
-    let descriptor = Descriptor {
-        version: 1,
-        repository: owner.repository(),
-        created: Time(wait(store.now())?.0),
-        parameters: options.parameters.clone(),
-        owner_key: owner.verifying_key(),
-        kem_public: owner.kem_public().as_bytes().to_vec(),
-        ingest: options.ingest,
-        reader,
-        shared_domain: DomainId(random()),
-    };
+    let plain = Descriptor::new(&owner, Time(wait(store.now())?.0), options.ingest, DomainId(random()));
+    let descriptor = Descriptor { parameters: options.parameters.clone(), reader, ..plain };
     let bytes = descriptor.sign(&owner.signing_key());
     if !wait(objects::create_own(&store, &layout::descriptor(1), Bytes::from(bytes)))? {
         // Another `init` was faster: these slots are of no repository.

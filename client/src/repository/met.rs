@@ -201,18 +201,7 @@ mod tests {
     fn a_root_that_another_process_met_after_the_view_was_read_is_not_lost() {
         let (store, directory) = (MemoryStore::default(), tempfile::tempdir().unwrap());
         let [old, new] = [1, 2].map(|number| {
-            let root = Root {
-                number,
-                random: [0; 16],
-                base: None,
-                time: Time::default(),
-                rebuilt: false,
-                runs: Vec::new(),
-                change_head: None,
-                policy: None,
-                expiry_head: None,
-                lingering: None,
-            };
+            let root = Root::new(number, Time(0));
             let bytes = root.encode().unwrap();
             wait(store.create(&Key::new(layout::root(number)).unwrap(), bytes.clone().into())).unwrap();
             (root, ObjectHash::of(&bytes))

@@ -5,8 +5,7 @@ use copal_format::id::{ChunkId, PackId};
 use copal_format::index::Location;
 use copal_format::layout::Place;
 use copal_format::path::TreePath;
-use copal_format::time::Time;
-use copal_format::tree::{self, Content, Entry, EntryKind, Extras, Mode, Owner};
+use copal_format::tree::{self, Content, Entry, EntryKind, Extras, Mode};
 
 use crate::{Numbers, assume, bytes};
 
@@ -14,16 +13,10 @@ use crate::{Numbers, assume, bytes};
 fn file([start, end, size, ..]: &Numbers) -> Entry {
     let hole = *start..*end;
     Entry {
-        path: TreePath::TOP,
-        mode: Mode::new(EntryKind::File, 0),
-        owner: Owner::default().into(),
-        mtime: Time(0),
-        ctime: Time(0),
-        birth: None,
-        inode: 0,
         size: *size,
         content: Content::List { root: ChunkId([1; 24]), height: 1 },
         extras: Extras { holes: vec![hole], ..Extras::default() },
+        ..Entry::new(TreePath::TOP, Mode::new(EntryKind::File, 0))
     }
 }
 

@@ -57,24 +57,19 @@ pub const TICK: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use copal_format::path::TreePath;
-    use copal_format::tree::{Content, Extras, Mode};
+    use copal_format::tree::{Content, Mode};
 
     fn file(changed: i64) -> Entry {
         Entry {
-            path: TreePath::new("f").unwrap(),
-            mode: Mode::from_bits(0o100_644).unwrap(),
-            owner: Arc::default(),
             mtime: Time::from_unix(50, 0),
             ctime: Time::from_unix(changed, 0),
-            birth: None,
             inode: 7,
             size: 3,
             content: Content::Inline(b"abc".to_vec().into()),
-            extras: Extras::default(),
+            ..Entry::new(TreePath::new("f").unwrap(), Mode::from_bits(0o100_644).unwrap())
         }
     }
 

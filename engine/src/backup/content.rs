@@ -1,12 +1,8 @@
 //! Content: collects the pieces of one file, however many there are.
 
-use std::sync::Arc;
-
 use copal_format::path::TreePath;
 use copal_format::time::Time;
-use copal_format::tree::{
-    BuildError, Content, Entry, EntryKind, Extras, LIST_AFTER, ListBuilder, Mode, Owner, Page, Piece,
-};
+use copal_format::tree::{BuildError, Content, Entry, EntryKind, LIST_AFTER, ListBuilder, Mode, Page, Piece};
 
 /// Collects the pieces of a file. Many pieces go into list pages, so that memory does not grow with the file.
 #[derive(Clone, Debug, Default)]
@@ -54,18 +50,8 @@ impl FileContent {
             return Ok(None);
         }
         let (content, pages) = self.clone().finish()?;
-        let entry = Entry {
-            path: path.clone(),
-            mode: Mode::from_bits(EntryKind::File as u32 | 0o600).expect("a file is of a known type"),
-            owner: Arc::new(Owner::default()),
-            mtime: UNFINISHED,
-            ctime: UNFINISHED,
-            birth: None,
-            inode: 0,
-            size: self.bytes,
-            content,
-            extras: Extras::default(),
-        };
+        let plain = Entry::new(path.clone(), Mode::new(EntryKind::File, 0o600));
+        let entry = Entry { mtime: UNFINISHED, ctime: UNFINISHED, size: self.bytes, content, ..plain };
         Ok(Some((entry, pages)))
     }
 

@@ -45,12 +45,11 @@ impl RewriteBudget {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use copal_format::path::TreePath;
-    use copal_format::time::Time;
-    use copal_format::tree::{Extras, Mode};
+
+    use copal_format::tree::Mode;
 
     fn id(status: Status) -> ChunkId {
         ChunkId([status as u8; ChunkId::LEN])
@@ -61,18 +60,8 @@ mod tests {
     }
 
     fn entry(content: Content) -> Entry {
-        Entry {
-            path: TreePath::new("f").unwrap(),
-            mode: Mode::from_bits(0o100_644).unwrap(),
-            owner: Arc::default(),
-            mtime: Time(0),
-            ctime: Time(0),
-            birth: None,
-            inode: 0,
-            size: 20,
-            content,
-            extras: Extras::default(),
-        }
+        let plain = Entry::new(TreePath::new("f").unwrap(), Mode::from_bits(0o100_644).unwrap());
+        Entry { size: 20, content, ..plain }
     }
 
     /// Whether the content is reused, and what is left of 25 bytes.

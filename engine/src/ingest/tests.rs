@@ -26,16 +26,8 @@ fn verdict(domain: DomainId, references: u32) -> Verdict {
     let pack = pack.finish();
     let key = SigningKey::from_bytes(&[3; 32]);
     let public = key.verifying_key().to_bytes();
-    let manifest = Manifest {
-        client: CLIENT,
-        number: 1,
-        previous: ObjectHash::NONE,
-        domain: DOMAIN,
-        root_seen: None,
-        packs: vec![(pack.id, pack.bytes.len() as u64)],
-        snapshot: None,
-        proven: None,
-    };
+    let packs = vec![(pack.id, pack.bytes.len() as u64)];
+    let manifest = Manifest { packs, ..Manifest::new(CLIENT, 1, ObjectHash::NONE, DOMAIN) };
     let verified = Manifest::verify(REPOSITORY, &public, CLIENT, 1, &manifest.sign(REPOSITORY, &key)).unwrap();
     let keys = Some(ClientPublic { manifest: public, request: public });
     let client = ClientRecord { keys, ..ClientRecord::new(CLIENT, Role::Full, DOMAIN, Time(0)) };

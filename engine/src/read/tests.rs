@@ -121,16 +121,7 @@ fn a_snapshot_is_its_clients_own_and_in_its_clients_domain() {
         extent: None,
     };
     let signed = |domain, snapshot| {
-        let manifest = Manifest {
-            client: ClientId([9; 16]),
-            number: 1,
-            previous: ObjectHash::NONE,
-            domain,
-            root_seen: None,
-            packs: Vec::new(),
-            snapshot,
-            proven: None,
-        };
+        let manifest = Manifest { snapshot, ..Manifest::new(ClientId([9; 16]), 1, ObjectHash::NONE, domain) };
         manifest.sign(REPOSITORY, &signer.manifest_key())
     };
     let verify = |client: &ClientRecord, number, bytes: &[u8]| SignedSnapshot::verify(&owner(1), client, number, bytes);

@@ -29,22 +29,11 @@ pub const BELOW_LEAF: &str = "it is said to lie below what is no directory";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_format::time::Time;
-    use copal_format::tree::{Content, Extras, Mode, Owner};
+
+    use copal_format::tree::Mode;
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
-        Entry {
-            path: TreePath::new(path.as_bytes()).unwrap(),
-            mode: Mode::new(kind, 0o755),
-            owner: Owner::default().into(),
-            mtime: Time(0),
-            ctime: Time(0),
-            birth: None,
-            inode: 0,
-            size: 0,
-            content: Content::None,
-            extras: Extras::default(),
-        }
+        Entry::new(TreePath::new(path.as_bytes()).unwrap(), Mode::new(kind, 0o755))
     }
 
     #[test]

@@ -2,7 +2,6 @@ use jiff::tz::{Offset, TimeZone};
 
 use super::*;
 use copal_format::id::{ChunkId, DomainId};
-use copal_format::state::SnapshotState;
 
 mod properties;
 
@@ -28,22 +27,9 @@ fn series(times: &[&str]) -> Vec<Candidate<u64>> {
 
 /// A snapshot of a series.
 pub(super) fn snapshot_of(id: u8, source: u8, accepted: i64) -> SnapshotRecord {
-    SnapshotRecord {
-        id: SnapshotId([id; 16]),
-        domain: DomainId([1; 16]),
-        root: ChunkId([id; 24]),
-        partial: false,
-        client_time: Time(accepted),
-        accepted: Time(accepted),
-        source: SourceId([source; 16]),
-        tags: Vec::new(),
-        state: SnapshotState::Kept,
-        pinned: false,
-        state_time: Time(0),
-        by_full_client: true,
-        extent: None,
-        released: false,
-    }
+    let (root, source) = (ChunkId([id; 24]), SourceId([source; 16]));
+    let record = SnapshotRecord::new(SnapshotId([id; 16]), DomainId([1; 16]), root, source, Time(accepted));
+    SnapshotRecord { state_time: Time(0), ..record }
 }
 
 /// Snapshots as the state has them, all of one client.

@@ -122,6 +122,13 @@ pub struct Decision {
     pub packs: Vec<PackId>,
 }
 
+impl Decision {
+    /// A decision that names nothing that is missing or wrong.
+    pub fn new(number: u64, hash: ObjectHash, outcome: Outcome) -> Self {
+        Self { number, hash, outcome, reasons: Vec::new(), missing: Vec::new(), packs: Vec::new() }
+    }
+}
+
 impl ClientHead {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();

@@ -55,6 +55,26 @@ pub struct SnapshotRecord {
 }
 
 impl SnapshotRecord {
+    /// A kept snapshot of a full client, without tags: for tests. What decides about trust names every field.
+    pub fn new(id: SnapshotId, domain: DomainId, root: ChunkId, source: SourceId, time: Time) -> Self {
+        Self {
+            id,
+            domain,
+            root,
+            partial: false,
+            client_time: time,
+            accepted: time,
+            source,
+            tags: Vec::new(),
+            state: SnapshotState::Kept,
+            pinned: false,
+            state_time: time,
+            by_full_client: true,
+            extent: None,
+            released: false,
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(12 + u64::from(self.extent.is_some()) + u64::from(self.released));

@@ -171,6 +171,12 @@ pub enum BadEntry {
 }
 
 impl Entry {
+    /// An entry of which nothing else is known: no owner, no times, no content.
+    pub fn new(path: TreePath, mode: Mode) -> Self {
+        let (mtime, ctime, owner, extras) = (Time(0), Time(0), Arc::default(), Extras::default());
+        Self { path, mode, owner, mtime, ctime, birth: None, inode: 0, size: 0, content: Content::None, extras }
+    }
+
     /// The entry's type.
     pub fn kind(&self) -> EntryKind {
         self.mode.kind

@@ -97,14 +97,7 @@ impl<'a> Answering<'a> {
 }
 
 fn decided(link: &Link, outcome: Outcome) -> Decision {
-    Decision {
-        number: link.number,
-        hash: link.hash,
-        outcome,
-        reasons: Vec::new(),
-        missing: Vec::new(),
-        packs: Vec::new(),
-    }
+    Decision::new(link.number, link.hash, outcome)
 }
 
 fn rejected(link: &Link, reason: Reason, why: &str) -> Decision {

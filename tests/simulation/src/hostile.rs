@@ -124,16 +124,8 @@ impl Scene<'_> {
             _ => SourceId([5; 16]),
         };
         let snapshot = made.root.map(|root| SnapshotClaim { source, ..claim(root, self.random.chance(200)) });
-        let mut manifest = Manifest {
-            proven: None,
-            client: client.id,
-            number,
-            previous,
-            domain: made.domain,
-            root_seen,
-            packs: made.packs.clone(),
-            snapshot,
-        };
+        let plain = Manifest::new(client.id, number, previous, made.domain);
+        let mut manifest = Manifest { root_seen, packs: made.packs.clone(), snapshot, ..plain };
         if self.habits.has_passphrase && client.role == Role::Full && self.random.chance(500) {
             manifest.prove(&self.repository.owner, |_| true);
         }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use copal_format::block::SealTools;
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
 use copal_format::compress::Parameters;
 use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, TagId};
 use copal_format::keys::secret::Secret;
@@ -13,11 +13,11 @@ use copal_format::layout;
 use copal_format::path::TreePath;
 use copal_format::policy::{Count, Period, Policy, SignedPolicy, Span};
 use copal_format::receipt::IngestBy;
-use copal_format::repository::{self, Descriptor};
+use copal_format::repository::Descriptor;
 use copal_format::request::{Request, Signatory, Terms};
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
-use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece, TreeBuilder, TreeParams};
+use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Piece, TreeBuilder, TreeParams};
 use copal_format::wire::cbor::Reader;
 use copal_format::wire::record::{self, Kind, Unverified};
 use copal_format::wire::varint;
@@ -125,34 +125,17 @@ fn body(signed: &[u8], kind: Kind) -> Vec<u8> {
 }
 
 fn descriptor_body() -> Vec<u8> {
-    let descriptor = Descriptor {
-        version: 1,
-        repository: REPOSITORY,
-        created: Time(1),
-        parameters: repository::Parameters::default(),
-        owner_key: *VERIFYING,
-        kem_public: OWNER.kem_public().as_bytes().to_vec(),
-        ingest: IngestBy::Service,
-        reader: Some(ObjectHash([4; 32])),
-        shared_domain: DomainId([7; 16]),
-    };
+    let first = Descriptor::new(&OWNER, Time(1), IngestBy::Service, DomainId([7; 16]));
+    let descriptor = Descriptor { owner_key: *VERIFYING, reader: Some(ObjectHash([4; 32])), ..first };
     body(&descriptor.sign(&SIGNING), Kind::Descriptor)
 }
 
 /// An enrollment followed by who joins it, and by its revocation.
 fn client_bodies() -> [Vec<u8>; 2] {
     let enrolled = ClientRecord {
-        client: ClientId([0; 16]),
-        version: 1,
         sealed_name: vec![5; 30],
-        role: Role::WriteOnly,
-        domain: DomainId([7; 16]),
-        keys: None,
-        created: Time(1),
-        revoked: None,
-        last_change: None,
         enrollment: Some(EnrollmentPublic { key: *VERIFYING, expires: Some(Time(9)) }),
-        signed_by: SignedBy::Owner,
+        ..ClientRecord::new(ClientId([0; 16]), Role::WriteOnly, DomainId([7; 16]), Time(1))
     };
     let keys = ClientPublic { manifest: [6; 32], request: [7; 32] };
     let hash = ObjectHash([8; 32]);
@@ -185,18 +168,10 @@ fn pages() -> Vec<Vec<u8>> {
             xattrs: vec![(b"user.name".to_vec(), vec![at; 5])],
             ..Extras::default()
         };
-        let entry = Entry {
-            path: TreePath::new(format!("folder {}/file {at:02}", at / 10)).expect("a path"),
-            mode: Mode::new(EntryKind::File, 0o644),
-            owner: Owner::default().into(),
-            mtime: Time(at.into()),
-            ctime: Time(0),
-            birth: None,
-            inode: at.into(),
-            size: content_bytes + extras.holes.iter().map(|hole| hole.end - hole.start).sum::<u64>(),
-            content,
-            extras,
-        };
+        let path = TreePath::new(format!("folder {}/file {at:02}", at / 10)).expect("a path");
+        let size = content_bytes + extras.holes.iter().map(|hole| hole.end - hole.start).sum::<u64>();
+        let (mtime, inode, file) = (Time(at.into()), at.into(), Mode::new(EntryKind::File, 0o644));
+        let entry = Entry { mtime, inode, size, content, extras, ..Entry::new(path, file) };
         builder.push(&entry).expect("a sound entry");
     }
     let pages = builder.finish().expect("a small tree").pages;

@@ -266,14 +266,10 @@ impl Client {
         let (mut number, mut previous) = (head.0 + 1, head.1);
         loop {
             let mut manifest = Manifest {
-                client: self.id,
-                number,
-                previous,
-                domain: self.domain,
                 root_seen: view.base(),
                 packs: packs.to_vec(),
                 snapshot: snapshot.map(|(claim, _)| claim.clone()),
-                proven: None,
+                ..Manifest::new(self.id, number, previous, self.domain)
             };
             if let Some(owner) = &self.secret {
                 manifest.prove(owner, |_| true);

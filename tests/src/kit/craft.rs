@@ -11,7 +11,7 @@ use copal_format::layout::Place;
 use copal_format::manifest::SnapshotClaim;
 use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
 use copal_format::seal::{BlockKind, Counters, SessionCipher};
-use copal_format::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState};
+use copal_format::state::{ClientHead, PackRecord, SnapshotRecord};
 use copal_format::time::Time;
 use copal_jobs::commit::Proposal;
 
@@ -63,18 +63,8 @@ pub fn tree_pack(domain: DomainId, random: u8, pages: &[CraftedPage<'_>]) -> Pac
 
 /// The record of a sound pack that was uploaded.
 pub fn pack_record(pack: &Pack) -> PackRecord {
-    PackRecord {
-        domain: pack.table.domain,
-        kind: pack.table.kind,
-        length: pack.bytes.len() as u64,
-        place: Place::Packs,
-        is_missing: false,
-        is_damaged: false,
-        read: Time(0),
-        accepted: Time(1),
-        is_proven: true,
-        claim: None,
-    }
+    let record = PackRecord::new(pack.table.domain, pack.table.kind, pack.bytes.len() as u64, Time(1));
+    PackRecord { is_proven: true, ..record }
 }
 
 /// The domain of a number, spread as random ids are.
@@ -96,22 +86,8 @@ pub fn crowd(clients: u32) -> Proposal {
         proposal.segments.push((segment.hash, segment.bytes));
         proposal.delta.packs.insert(pack.id, Some(pack_record(&pack)));
         let (client, hash) = (ClientId(domain.0), ObjectHash(pack.id.0));
-        let snapshot = SnapshotRecord {
-            id: SnapshotId(domain.0),
-            domain,
-            root: id(1),
-            partial: false,
-            client_time: Time(1),
-            accepted: Time(1),
-            source: SourceId(domain.0),
-            tags: Vec::new(),
-            state: SnapshotState::Kept,
-            pinned: false,
-            state_time: Time(1),
-            by_full_client: false,
-            extent: None,
-            released: false,
-        };
+        let snapshot = SnapshotRecord::new(SnapshotId(domain.0), domain, id(1), SourceId(domain.0), Time(1));
+        let snapshot = SnapshotRecord { by_full_client: false, ..snapshot };
         proposal.delta.snapshots.insert((client, 1), Some(snapshot));
         proposal.delta.heads.insert(client, Some(ClientHead { number: 1, hash, time: Time(1), decisions: Vec::new() }));
     }

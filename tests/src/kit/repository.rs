@@ -6,7 +6,7 @@ use bytes::Bytes;
 use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::id::{ClientId, DomainId, ObjectHash, RepositoryId, SlotId};
 use copal_format::keys::client::ClientKeys;
-use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
 use copal_format::layout;
@@ -50,17 +50,8 @@ impl Repository {
 
     /// Writes the descriptor and a key slot.
     pub async fn create(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let descriptor = Descriptor {
-            version: 1,
-            repository: self.owner.repository(),
-            created: Time(0),
-            parameters: self.parameters.clone(),
-            owner_key: self.owner_key,
-            kem_public: self.owner.kem_public().as_bytes().to_vec(),
-            ingest: IngestBy::Client,
-            reader: None,
-            shared_domain: self.shared,
-        };
+        let plain = Descriptor::new(&self.owner, Time(0), IngestBy::Client, self.shared);
+        let descriptor = Descriptor { parameters: self.parameters.clone(), ..plain };
         put(store, layout::descriptor(1), descriptor.sign(&self.owner.signing_key())).await?;
         let input = SlotInput::KeyFile(Secret::new([9; 32]));
         let params = SlotParams {
@@ -140,19 +131,8 @@ impl Repository {
 impl Client {
     fn record(&self, owner: &OwnerSecret, version: u64, revoked: Option<(u64, ObjectHash)>) -> ClientRecord {
         let keys = ClientPublic { manifest: self.keys.manifest_public(), request: self.keys.request_public() };
-        ClientRecord {
-            client: self.id,
-            version,
-            sealed_name: owner.seal_text(TextPurpose::ClientName, &self.id.0, &self.name()),
-            role: self.role,
-            domain: self.domain,
-            keys: Some(keys),
-            created: Time(0),
-            revoked,
-            last_change: None,
-            enrollment: None,
-            signed_by: SignedBy::Owner,
-        }
+        let full = ClientRecord::full(owner, self.id, self.domain, &self.name(), keys, Time(0));
+        ClientRecord { version, role: self.role, revoked, ..full }
     }
 }
 

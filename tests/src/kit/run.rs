@@ -17,7 +17,7 @@ use copal_format::path::TreePath;
 use copal_format::seal::{BlockKind, SessionCipher};
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
-use copal_format::tree::{Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Piece, TreeParams};
+use copal_format::tree::{Content, Entry, EntryKind, ListBuilder, Mode, Piece, TreeParams};
 use copal_jobs::context::JobContext;
 use copal_store::Store;
 
@@ -265,16 +265,6 @@ fn version(content: &[u8]) -> Time {
 }
 
 fn entry(path: &TreePath, content: &[u8], mtime: Time, stored: Content) -> Entry {
-    Entry {
-        path: path.clone(),
-        mode: Mode::new(EntryKind::File, 0o644),
-        owner: Owner::default().into(),
-        mtime,
-        ctime: mtime,
-        birth: None,
-        inode: 1,
-        size: content.len() as u64,
-        content: stored,
-        extras: Extras::default(),
-    }
+    let (size, plain) = (content.len() as u64, Entry::new(path.clone(), Mode::new(EntryKind::File, 0o644)));
+    Entry { mtime, ctime: mtime, inode: 1, size, content: stored, ..plain }
 }

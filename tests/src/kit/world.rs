@@ -308,16 +308,9 @@ impl World {
     /// The next manifest of a client's chain, with these packs and this root page.
     pub fn manifest(&self, client: &Client, packs: &[(PackId, u64)], root: Option<ChunkId>) -> Manifest {
         let (last, previous) = self.end_of(&format!("manifests/{}/", client.id));
-        Manifest {
-            client: client.id,
-            number: last + 1,
-            previous,
-            domain: client.domain,
-            root_seen: None,
-            packs: packs.to_vec(),
-            snapshot: root.map(|root| claim(root, false)),
-            proven: None,
-        }
+        let snapshot = root.map(|root| claim(root, false));
+        let plain = Manifest::new(client.id, last + 1, previous, client.domain);
+        Manifest { packs: packs.to_vec(), snapshot, ..plain }
     }
 
     /// Stores a manifest that a client has signed; gives its number.

@@ -137,18 +137,8 @@ fn entries(chunk: ChunkId) -> Vec<Entry> {
 }
 
 fn file(path: &[u8], size: u64, content: Content) -> Entry {
-    Entry {
-        path: TreePath::new(path).unwrap(),
-        mode: Mode::new(EntryKind::File, 0o644),
-        owner: Owner::default().into(),
-        mtime: Time(1),
-        ctime: Time(1),
-        birth: None,
-        inode: 1,
-        size,
-        content,
-        extras: Extras::default(),
-    }
+    let plain = Entry::new(TreePath::new(path).unwrap(), Mode::new(EntryKind::File, 0o644));
+    Entry { mtime: Time(1), ctime: Time(1), inode: 1, size, content, ..plain }
 }
 
 /// Looks at everything below a directory, as far down as the kernel takes paths.

@@ -13,7 +13,7 @@ use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::slot::{Argon2Params, SlotInput, SlotParams, seal};
 use copal_format::path::TreePath;
-use copal_format::repository::{Descriptor, IngestBy, Parameters};
+use copal_format::repository::{Descriptor, IngestBy};
 use copal_format::request::Request;
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
@@ -203,17 +203,7 @@ fn given() -> (Vec<u8>, Vec<u8>) {
         argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
     };
     let input = SlotInput::passphrase(PASSPHRASE).expect("the passphrase is one");
-    let descriptor = Descriptor {
-        version: 1,
-        repository: owner.repository(),
-        created: Time(NOW),
-        parameters: Parameters::default(),
-        owner_key: owner.verifying_key(),
-        kem_public: owner.kem_public().as_bytes().to_vec(),
-        ingest: IngestBy::Service,
-        reader: None,
-        shared_domain: DomainId(fixed(17)),
-    };
+    let descriptor = Descriptor::new(&owner, Time(NOW), IngestBy::Service, DomainId(fixed(17)));
     (seal(&input, &params, &owner), descriptor.sign(&owner.signing_key()))
 }
 

@@ -157,14 +157,10 @@ impl Backup {
 
     fn manifest_of(&self, draft: &Draft) -> Manifest {
         let mut manifest = Manifest {
-            client: self.client.id(),
-            number: self.chain.due(),
-            previous: self.chain.hash(),
-            domain: self.domain(),
             root_seen: self.view.borrow().base(),
             packs: draft.packs.clone(),
             snapshot: draft.snapshot.clone(),
-            proven: None,
+            ..Manifest::new(self.client.id(), self.chain.due(), self.chain.hash(), self.domain())
         };
         // This run made all packs and read each block back.
         if let Some(owner) = self.client.owner_secret() {

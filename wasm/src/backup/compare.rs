@@ -1,16 +1,12 @@
 //! Compare: compares files with the kept trees of this client, and decides which to read.
 
-use std::sync::Arc;
-
 use copal_engine::backup::change::{ChangeDetection, FileStat, is_unchanged};
 use copal_engine::backup::content::is_unfinished;
 use copal_engine::backup::kept::KeptTree;
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
-use copal_format::tree::{
-    Content, Entry, EntryKind, Extras, Found, ListStep, ListWalk, Mode, Owner, TreeWalk, VerifiedPage,
-};
+use copal_format::tree::{Content, Entry, EntryKind, Found, ListStep, ListWalk, Mode, TreeWalk, VerifiedPage};
 
 use super::{Backup, Stage};
 use crate::fault::{Code, Fault};
@@ -203,16 +199,6 @@ const DIRECTORY_MODE: u32 = 0o040_755;
 
 /// An entry with only what the host knows.
 pub(super) fn entry(path: TreePath, mode: u32, modified: Time, size: u64, content: Content) -> Entry {
-    Entry {
-        path,
-        mode: Mode::from_bits(mode).expect("files and directories are known types"),
-        owner: Arc::new(Owner::default()),
-        mtime: modified,
-        ctime: modified,
-        birth: None,
-        inode: 0,
-        size,
-        content,
-        extras: Extras::default(),
-    }
+    let mode = Mode::from_bits(mode).expect("files and directories are known types");
+    Entry { mtime: modified, ctime: modified, size, content, ..Entry::new(path, mode) }
 }

@@ -43,18 +43,8 @@ pub(super) fn file(text: &str, content: Content) -> Entry {
         Content::Chunks(pieces) => pieces.iter().map(|piece| u64::from(piece.length)).sum(),
         Content::List { .. } => 1 << 40,
     };
-    Entry {
-        path: path(text),
-        mode: Mode::new(EntryKind::File, 0o644),
-        owner: Arc::default(),
-        mtime: Time(1_700_000_000_000_000_000),
-        ctime: Time(1_700_000_000_000_000_001),
-        birth: None,
-        inode: 7,
-        size,
-        content,
-        extras: Extras::default(),
-    }
+    let [mtime, ctime] = [1_700_000_000_000_000_000, 1_700_000_000_000_000_001].map(Time);
+    Entry { mtime, ctime, inode: 7, size, content, ..Entry::new(path(text), Mode::new(EntryKind::File, 0o644)) }
 }
 
 /// `count` files of one chunk each, in order.

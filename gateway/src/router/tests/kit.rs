@@ -14,7 +14,7 @@ use copal_format::keys::secret::Secret;
 use copal_format::layout::{self, Place};
 use copal_format::pack::PackKind;
 use copal_format::receipt::IngestBy;
-use copal_format::repository::{Descriptor, Parameters};
+use copal_format::repository::Descriptor;
 use copal_format::request::{Request, Signatory, Terms, WINDOW};
 use copal_format::root::Root;
 use copal_format::state::{PackRecord, RunKind, SegmentRecord, StateDelta, write_run};
@@ -170,18 +170,7 @@ impl World {
             self.put(layout::state(run.reference.hash), run.bytes).await;
             runs.push(run.reference);
         }
-        let root = Root {
-            number: 1,
-            random: [1; 16],
-            base: None,
-            time: Time::from_unix(NOW as i64, 0),
-            rebuilt: false,
-            runs,
-            change_head: None,
-            policy: None,
-            expiry_head: None,
-            lingering: None,
-        };
+        let root = Root { runs, ..Root::new(1, Time::from_unix(NOW as i64, 0)) };
         self.put(layout::root(1), root.encode().unwrap()).await;
     }
 
@@ -208,18 +197,7 @@ impl World {
 }
 
 pub(super) fn descriptor(version: u64, ingest: IngestBy) -> Vec<u8> {
-    let descriptor = Descriptor {
-        version,
-        repository: owner().repository(),
-        created: Time(0),
-        parameters: Parameters::default(),
-        owner_key: owner().verifying_key(),
-        kem_public: owner().kem_public().as_bytes().to_vec(),
-        ingest,
-        reader: None,
-        shared_domain: SHARED,
-    };
-    descriptor.sign(&owner().signing_key())
+    Descriptor { version, ..Descriptor::new(&owner(), Time(0), ingest, SHARED) }.sign(&owner().signing_key())
 }
 
 pub(super) fn terms(signatory: Signatory, nonce: [u8; 16]) -> Terms {
