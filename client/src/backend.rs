@@ -372,12 +372,11 @@ mod tests {
             if has_mark {
                 wait(inner.create(&mark, "a mark".into())).unwrap();
             }
-            let store = Fault::new(inner, move |call| match call.op {
-                Op::Stat if is_denied => {
-                    Fate::FailBefore(StoreError::Denied { op: call.op, key: call.key.into(), source: "no".into() })
-                }
-                _ => Fate::Proceed,
-            });
+            let store = Fault::at(
+                inner,
+                move |call| is_denied && call.op == Op::Stat,
+                |call| Fate::FailBefore(StoreError::Denied { op: call.op, key: call.key.into(), source: "no".into() }),
+            );
             let mut backend = Backend::of_store(&here, Arc::new(store));
             backend.freeze_replica().unwrap();
             let created = wait(backend.store().create(&Key::new("packs/one").unwrap(), "x".into()));

@@ -57,6 +57,16 @@ impl Fate {
     pub fn corrupt(damage: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Fate {
         Fate::Corrupt(Box::new(damage))
     }
+
+    /// The medium fails.
+    pub fn broken(call: &Call<'_>) -> Fate {
+        Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() })
+    }
+
+    /// There is no room.
+    pub fn full(call: &Call<'_>) -> Fate {
+        Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "the disk is full".into() })
+    }
 }
 
 impl<S: Store> Fault<S> {
@@ -64,6 +74,15 @@ impl<S: Store> Fault<S> {
     pub fn new(inner: S, script: impl FnMut(&Call<'_>) -> Fate + Send + 'static) -> Fault<S> {
         let state = State { script: Box::new(script), counts: HashMap::new(), crashed: false };
         Fault { inner, state: Mutex::new(state) }
+    }
+
+    /// Wraps a store: the calls that are meant have this fate, all others are made normally.
+    pub fn at(
+        inner: S,
+        mut is_meant: impl FnMut(&Call<'_>) -> bool + Send + 'static,
+        mut fate: impl FnMut(&Call<'_>) -> Fate + Send + 'static,
+    ) -> Fault<S> {
+        Self::new(inner, move |call| if is_meant(call) { fate(call) } else { Fate::Proceed })
     }
 
     /// The inner store, without faults.
@@ -201,10 +220,7 @@ mod tests {
 
     #[test]
     fn nothing_happens_after_a_crash() -> Result<(), StoreError> {
-        let store = Fault::new(MemoryStore::new(), |call| match call.count {
-            1 => Fate::Crash,
-            _ => Fate::Proceed,
-        });
+        let store = Fault::at(MemoryStore::new(), |call| call.count == 1, |_| Fate::Crash);
         block_on(store.create(&key("a"), Bytes::new()))?;
         for name in ["b", "c"] {
             let result = block_on(store.create(&key(name), Bytes::new()));
@@ -217,10 +233,7 @@ mod tests {
 
     #[test]
     fn crash_after_a_deletion_finds_it_done() -> Result<(), StoreError> {
-        let store = Fault::new(MemoryStore::new(), |call| match call.op {
-            Op::Delete => Fate::CrashAfter,
-            _ => Fate::Proceed,
-        });
+        let store = Fault::at(MemoryStore::new(), |call| call.op == Op::Delete, |_| Fate::CrashAfter);
         block_on(store.create(&key("a"), Bytes::new()))?;
         assert!(matches!(block_on(store.delete(&key("a"))), Err(StoreError::Crashed)));
         assert_eq!(block_on(store.inner().stat(&key("a")))?, None);
@@ -229,10 +242,8 @@ mod tests {
 
     #[test]
     fn corrupt_reads_leave_the_object_whole() -> Result<(), StoreError> {
-        let store = Fault::new(MemoryStore::new(), |call| match call.op {
-            Op::Read => Fate::corrupt(|bytes| bytes[0] ^= 1),
-            _ => Fate::Proceed,
-        });
+        let damage = |_: &Call<'_>| Fate::corrupt(|bytes| bytes[0] ^= 1);
+        let store = Fault::at(MemoryStore::new(), |call| call.op == Op::Read, damage);
         block_on(store.create(&key("a"), Bytes::from_static(b"good")))?;
         assert_eq!(block_on(store.read(&key("a")))?, Bytes::from_static(b"food"));
         assert_eq!(block_on(store.map(&key("a")))?, Bytes::from_static(b"good"));

@@ -91,13 +91,7 @@ mod tests {
 
     /// A store that accepts nothing except its reserve, while that exists.
     fn full(store: &MemoryStore) -> Fault<&MemoryStore> {
-        let probe = store;
-        Fault::new(probe, |call| match call {
-            call if matches!(call.op, Op::Create | Op::Now) && call.count == 0 => {
-                Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "full".into() })
-            }
-            _ => Fate::Proceed,
-        })
+        Fault::at(store, |call| matches!(call.op, Op::Create | Op::Now) && call.count == 0, Fate::full)
     }
 
     #[test]

@@ -14,7 +14,8 @@ use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT, PREFIX};
 use copal_lambda::failure::Failure;
 use copal_lambda::function::Function;
 use copal_lambda::services::Services;
-use copal_store::fault::{Fate, Fault};
+use copal_store::fault::{Call, Fate, Fault};
+use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
 use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::lambda::event::{batch, eventbridge, failures, notification};
@@ -55,15 +56,8 @@ fn an_event_for_which_there_is_no_work_does_nothing() {
 
 #[test]
 fn of_a_batch_only_the_messages_of_the_client_that_failed_come_again() {
-    let (world, first) = World::with_client();
-    let second = world.register(2, Role::Full);
-    upload(&world, &first, b"first");
-    upload(&world, &second, b"second");
-    let hurt = layout::manifest(first.id, 1);
-    let store = Fault::new(&world.store, move |call| match call {
-        call if call.op == Op::Read && call.key == hurt => Fate::FailBefore(down(call.key)),
-        _ => Fate::Proceed,
-    });
+    let (world, first, second) = two_uploads();
+    let store = at_manifest_of(&world, &first, |call| Fate::FailBefore(down(call.key)));
     let events = [hint(first.id, 1), hint(second.id, 1), json!("nonsense"), hint(first.id, 1)];
     let (answer, metrics) = invoke_on(&world, &store, Function::Ingest, queued(&events)).unwrap();
     assert_eq!(failures(&answer), ["m-0", "m-2", "m-3"]);
@@ -73,15 +67,8 @@ fn of_a_batch_only_the_messages_of_the_client_that_failed_come_again() {
 
 #[test]
 fn a_panic_over_one_client_fails_the_messages_of_that_client() {
-    let (world, first) = World::with_client();
-    let second = world.register(2, Role::Full);
-    upload(&world, &first, b"first");
-    upload(&world, &second, b"second");
-    let hurt = layout::manifest(first.id, 1);
-    let store = Fault::new(&world.store, move |call| match call {
-        call if call.op == Op::Read && call.key == hurt => panic!("planted"),
-        _ => Fate::Proceed,
-    });
+    let (world, first, second) = two_uploads();
+    let store = at_manifest_of(&world, &first, |_| panic!("planted"));
     let (answer, metrics) =
         invoke_on(&world, &store, Function::Ingest, queued(&[hint(first.id, 1), hint(second.id, 1)])).unwrap();
     assert_eq!(failures(&answer), ["m-0"]);
@@ -291,6 +278,21 @@ fn files(content: &[u8]) -> Tree {
 /// A backup that leaves the decision to others.
 fn upload(world: &World, client: &Client, content: &[u8]) {
     world.upload(client, &files(content));
+}
+
+/// Two clients that have uploaded, and wait for an answer.
+fn two_uploads() -> (World, Client, Client) {
+    let (world, first) = World::with_client();
+    let second = world.register(2, Role::Full);
+    upload(&world, &first, b"first");
+    upload(&world, &second, b"second");
+    (world, first, second)
+}
+
+/// The store of a world, where reads of a client's first manifest have this fate.
+fn at_manifest_of<'a>(world: &'a World, client: &Client, fate: fn(&Call<'_>) -> Fate) -> Fault<&'a MemoryStore> {
+    let name = layout::manifest(client.id, 1);
+    Fault::at(&world.store, move |call| call.op == Op::Read && call.key == name, fate)
 }
 
 fn key(client: ClientId, number: u64) -> String {

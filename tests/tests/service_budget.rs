@@ -16,9 +16,9 @@ use copal_jobs::compact::compact_until;
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
 use copal_store::fault::{Fate, Fault};
-use copal_store::{Op, Store, StoreError};
+use copal_store::{Op, Store};
 use copal_tests::kit::repository::key;
-use copal_tests::kit::{DAY, Random, Tree, World, path};
+use copal_tests::kit::{DAY, World, noise, path};
 use futures::executor::block_on;
 
 #[test]
@@ -56,12 +56,7 @@ fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
 fn a_check_on_a_full_store_reports_what_it_cannot_note() {
     let world = filled();
     world.names("packs/").iter().for_each(|name| world.flip(name));
-    let store = Fault::new(&world.store, |call| match call.op {
-        Op::Create => {
-            Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "the disk is full".into() })
-        }
-        _ => Fate::Proceed,
-    });
+    let store = Fault::at(&world.store, |call| call.op == Op::Create, Fate::full);
     let depth = Depth::Data { part: 1, parts: 1 };
     let report = block_on(check_until(&world.job_of(&store), (depth, Tables::Share), &asked(0))).unwrap();
     assert!(!report.is_ok());
@@ -216,7 +211,7 @@ fn compactions_that_may_merge_one_domain_each_merge_all() {
 fn filled() -> World {
     let (world, client) = World::with_client();
     for seed in 0..3 {
-        world.back_up(&client, &random_tree(seed));
+        world.back_up(&client, &noise(seed, 6, 1_500));
     }
     world
 }
@@ -224,20 +219,10 @@ fn filled() -> World {
 /// The same, with all but the newest snapshot forgotten.
 fn half_forgotten() -> World {
     let (world, client) = World::with_client();
-    let snapshots: Vec<_> = (0..3).map(|seed| world.back_up(&client, &random_tree(seed))).collect();
+    let snapshots: Vec<_> = (0..3).map(|seed| world.back_up(&client, &noise(seed, 6, 1_500))).collect();
     world.change(&client, vec![Operation::Forget(snapshots[..2].to_vec())]);
     world.wait(DAY);
     world
-}
-
-fn random_tree(seed: u64) -> Tree {
-    let mut random = Random::new(seed + 1);
-    let content = |random: &mut Random| {
-        let mut bytes = vec![0; 1500];
-        random.fill(&mut bytes);
-        bytes
-    };
-    (0..6).map(|file| (path(&format!("{}", file + seed as usize)), content(&mut random))).collect()
 }
 
 /// A budget that lasts for so many steps.
@@ -370,7 +355,7 @@ pub(crate) fn many_domains() -> World {
     let clients: Vec<_> = (1..=3).map(|number| world.register(number, Role::WriteOnly)).collect();
     for (at, client) in clients.iter().enumerate() {
         for seed in 0..3 {
-            world.upload(client, &random_tree(10 * at as u64 + seed));
+            world.upload(client, &noise(10 * at as u64 + seed, 6, 1_500));
             world.ingest().unwrap();
         }
     }

@@ -5,20 +5,14 @@ use copal_format::layout;
 use copal_format::state::SnapshotState;
 use copal_jobs::check::Kind;
 use copal_jobs::clients;
-use copal_tests::kit::{Client, Random, Tree, World, path};
+use copal_tests::kit::{Client, World, noise};
 use futures::executor::block_on;
-
-fn files(seed: u64) -> Tree {
-    let mut content = vec![0; 900];
-    Random::new(seed).fill(&mut content);
-    [(path("file"), content)].into()
-}
 
 /// A world with one client that has made a backup, and the names of its record's copies.
 fn begin(role: Role) -> (World, Client, [String; 2]) {
     let world = World::new();
     let client = world.register(1, role);
-    world.back_up(&client, &files(1));
+    world.back_up(&client, &noise(1, 1, 900));
     let names = [layout::client(client.id, 1), layout::client_copy(client.id, 1)];
     (world, client, names)
 }
@@ -38,7 +32,7 @@ fn the_first_ingest_stores_a_clients_record_once_more() {
         let world = World::new();
         let client = world.register(1, role);
         assert_eq!(world.names("clients/").len(), 1);
-        world.back_up(&client, &files(1));
+        world.back_up(&client, &noise(1, 1, 900));
         let names = [layout::client(client.id, 1), layout::client_copy(client.id, 1)];
         assert_eq!(world.names("clients/"), names);
         assert_eq!(world.read(&names[0]), world.read(&names[1]));
@@ -54,7 +48,7 @@ fn either_copy_is_enough_to_go_on_and_a_lost_one_is_written_again() {
         world.destroy(&names[lost]);
         assert!(read(&world, &client), "without {}", names[lost]);
         assert_eq!(found(&world), [(Kind::Missing, names[lost].clone())]);
-        let snapshot = world.back_up(&client, &files(2));
+        let snapshot = world.back_up(&client, &noise(2, 1, 900));
         assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
         assert_eq!(world.read(&names[lost]), sound);
         assert!(world.check().is_ok(), "{:?}", world.check().findings);
@@ -80,7 +74,7 @@ fn a_damaged_copy_is_named_and_the_other_one_counts() {
         assert!(read(&world, &client), "{} is damaged", names[damaged]);
         assert_eq!(found(&world), [(Kind::Damaged, names[damaged].clone())]);
         let flipped = world.read(&names[damaged]);
-        let snapshot = world.back_up(&client, &files(2));
+        let snapshot = world.back_up(&client, &noise(2, 1, 900));
         assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
         assert_eq!(world.read(&names[damaged]), flipped, "nothing is ever replaced");
         let found = world.rebuild();
@@ -93,7 +87,7 @@ fn without_a_sound_copy_nothing_of_the_client_is_decided() {
     let (world, client, names) = begin(Role::Full);
     names.iter().for_each(|name| world.flip(name));
     assert!(block_on(clients::read(&world.job(), client.id)).is_err());
-    assert!(world.try_back_up(&client, &files(2), &Default::default()).is_err());
+    assert!(world.try_back_up(&client, &noise(2, 1, 900), &Default::default()).is_err());
     let report = world.check();
     let record = format!("clients/{}", client.id);
     assert!(report.findings.iter().any(|finding| finding.kind == Kind::Damaged && finding.object == record));
@@ -115,5 +109,5 @@ fn a_revocation_is_believed_from_its_copy() {
     assert!(!is_revoked(), "what is gone cannot be known");
     world.put(&copy, bytes);
     assert!(is_revoked());
-    assert!(world.try_back_up(&client, &files(2), &Default::default()).is_err(), "it is revoked");
+    assert!(world.try_back_up(&client, &noise(2, 1, 900), &Default::default()).is_err(), "it is revoked");
 }

@@ -10,8 +10,8 @@ use copal_format::layout;
 use copal_format::pack::{self, PackKind};
 use copal_format::state::SnapshotState;
 use copal_jobs::rebuild;
+use copal_store::Op;
 use copal_store::fault::{Fate, Fault};
-use copal_store::{Op, StoreError};
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, DAY, Tree, World, files, keep_last, path};
 use futures::executor::block_on;
@@ -221,10 +221,7 @@ fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
     let kept = world.back_up(&client, &tree);
     world.lose_state();
     let bad = packs[0].clone();
-    let store = Fault::new(&world.store, move |call| match call.op == Op::ReadRange && call.key == bad {
-        true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
-        false => Fate::Proceed,
-    });
+    let store = Fault::at(&world.store, move |call| call.op == Op::ReadRange && call.key == bad, Fate::broken);
     let report = block_on(rebuild::rebuild(&world.job_of(&store))).unwrap();
     let left: Vec<&String> = report.packs_left_out.iter().map(|(name, _)| name).collect();
     assert_eq!((left, &report.packs_lost), (vec![&packs[0]], &vec![packs[0].clone()]));

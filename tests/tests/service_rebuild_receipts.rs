@@ -11,8 +11,8 @@ use copal_format::pack::PackKind;
 use copal_format::receipt::Outcome;
 use copal_format::state::SnapshotState;
 use copal_jobs::rebuild;
-use copal_store::fault::{Fate, Fault};
-use copal_store::{Op, StoreError};
+use copal_store::Op;
+use copal_store::fault::{Call, Fate, Fault};
 use copal_tests::kit::craft::id;
 use copal_tests::kit::{Client, DAY, Tree, World, noise};
 use futures::executor::block_on;
@@ -191,10 +191,8 @@ fn a_rebuild_that_dies_behind_its_root_leaves_no_client_without_an_answer() {
         world.back_up(&client, &noise(seed, 1, 10));
     }
     ALL.iter().for_each(|prefix| world.destroy_all(prefix));
-    let store = Fault::new(&world.store, |call| match call.op == Op::Create && call.key.starts_with("receipts/") {
-        true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
-        false => Fate::Proceed,
-    });
+    let is_receipt = |call: &Call<'_>| call.op == Op::Create && call.key.starts_with("receipts/");
+    let store = Fault::at(&world.store, is_receipt, Fate::broken);
     assert!(block_on(rebuild::rebuild(&world.job_of(&store))).is_err());
     assert!(world.names("receipts/").is_empty());
     world.ingest().unwrap();

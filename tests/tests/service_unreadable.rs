@@ -35,11 +35,7 @@ fn check(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> R
 
 fn failing(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> impl Store {
     let reads = [Op::Read, Op::ReadRange, Op::Map];
-    let script = move |call: &Call<'_>| match reads.contains(&call.op) && fails(call) {
-        true => unreadable(call),
-        false => Fate::Proceed,
-    };
-    Fault::new(&world.store, script)
+    Fault::at(&world.store, move |call| reads.contains(&call.op) && fails(call), unreadable)
 }
 
 fn about<'a>(report: &'a Report, object: &str) -> Vec<&'a Finding> {
@@ -83,14 +79,12 @@ fn a_pack_that_may_not_be_read_is_told_and_nothing_is_noted_of_it() {
         assert!(all.len() > 2);
         let forbidden = if packs == 0 { all } else { vec![all[1].clone()] };
         let (also, before) = (forbidden.clone(), world.view());
-        let denied = move |call: &Call<'_>| match also.iter().any(|key| key == call.key) {
-            true if call.op != Op::Stat => {
-                let (op, key) = (call.op, call.key.to_owned());
-                Fate::FailBefore(StoreError::Denied { op, key, source: "access denied".into() })
-            }
-            _ => Fate::Proceed,
+        let denied = |call: &Call<'_>| {
+            let (op, key) = (call.op, call.key.to_owned());
+            Fate::FailBefore(StoreError::Denied { op, key, source: "access denied".into() })
         };
-        let store = Fault::new(&world.store, denied);
+        let is_read = move |call: &Call<'_>| call.op != Op::Stat && also.iter().any(|key| key == call.key);
+        let store = Fault::at(&world.store, is_read, denied);
         let job = world.job_of(&store);
         let pack = layout::pack_of(&forbidden[0]).unwrap().1;
         let checked = block_on(check::check(&job, Depth::Data { part: 1, parts: 1 }));
@@ -174,9 +168,14 @@ fn a_rebuild_does_without_a_run_of_the_state_that_cannot_be_read_and_not_without
 #[test]
 fn a_store_that_gives_no_pack_is_away_and_nothing_is_noted() {
     let (world, _) = begin();
-    let before = world.names("");
     assert!(world.names("packs/").len() > 8);
-    let failed = check(&world, |call| call.key.starts_with("packs/")).unwrap_err();
+    assert_away(&world);
+}
+
+/// Where no pack can be read, a check says so and notes nothing.
+fn assert_away(world: &World) {
+    let before = world.names("");
+    let failed = check(world, |call| call.key.starts_with("packs/")).unwrap_err();
     assert!(matches!(failed, JobError::Store(StoreError::Io { .. })), "{failed}");
     assert_eq!(world.names(""), before);
 }
@@ -185,11 +184,8 @@ fn a_store_that_gives_no_pack_is_away_and_nothing_is_noted() {
 fn the_only_pack_is_no_evidence_against_itself() {
     let (world, client) = World::with_client();
     world.back_up(&client, &Tree::new());
-    let before = world.names("");
     assert_eq!(world.names("packs/").len(), 1);
-    let failed = check(&world, |call| call.key.starts_with("packs/")).unwrap_err();
-    assert!(matches!(failed, JobError::Store(StoreError::Io { .. })), "{failed}");
-    assert_eq!(world.names(""), before);
+    assert_away(&world);
 }
 
 #[test]
@@ -233,11 +229,7 @@ fn a_look_at_a_pack_that_cannot_be_read_finds_it_harmed_unless_the_store_is_away
     for is_away in [true, false] {
         let name = name.clone();
         let fails = move |call: &Call<'_>| call.key == name || (is_away && call.key.starts_with("packs/"));
-        let script = move |call: &Call<'_>| match call.op == Op::ReadRange && fails(call) {
-            true => unreadable(call),
-            false => Fate::Proceed,
-        };
-        let store = Fault::new(&world.store, script);
+        let store = Fault::at(&world.store, move |call| call.op == Op::ReadRange && fails(call), unreadable);
         let looked = block_on(check::look(&world.job_of(&store), &[pack].into()));
         assert_eq!(looked.is_err(), is_away, "{looked:?}");
         assert_eq!(damaged(&world).contains(&pack), !is_away);

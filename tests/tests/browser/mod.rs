@@ -8,7 +8,7 @@ use copal_format::keys::domain::DomainKeys;
 use copal_format::layout;
 use copal_format::repository::{Descriptor, IngestBy};
 use copal_format::time::Time;
-use copal_tests::kit::{Random, Tree, path, tree};
+use copal_tests::kit::{Tree, noise, path, tree};
 use copal_wasm::backup::{Action, Verdict};
 use copal_wasm::client::Client;
 use copal_wasm::fault::{Code, Fault};
@@ -76,9 +76,7 @@ fn a_run_goes_on_from_the_checkpoint_of_one_that_was_lost() {
 #[test]
 fn of_a_file_that_a_run_broke_off_within_nothing_is_stored_again_but_all_of_it_is_read() {
     let browser = Browser::new();
-    let mut content = vec![0; 200_000];
-    Random::new(11).fill(&mut content);
-    let files = Tree::from([(path("huge"), content)]);
+    let files = noise(11, 1, 200_000);
     let (path, content) = files.first_key_value().unwrap();
     let lost = browser.break_off(LATER, path, content, 150_000);
     assert_eq!(lost.tally.bytes_new, 150_000);
@@ -91,9 +89,7 @@ fn of_a_file_that_a_run_broke_off_within_nothing_is_stored_again_but_all_of_it_i
 #[test]
 fn what_a_lost_run_had_stored_is_claimed_without_a_tree_and_not_stored_again() {
     let browser = Browser::new();
-    let mut content = vec![0; 3_000_000];
-    Random::new(12).fill(&mut content);
-    let files = Tree::from([(path("huge"), content)]);
+    let files = noise(12, 1, 3_000_000);
     let (path, content) = files.first_key_value().unwrap();
     let claimed = browser.lose(LATER, path, content);
     assert!(claimed > 1_000_000, "{claimed}");
@@ -262,20 +258,9 @@ fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
         address: "https://backup.example".to_owned(),
     };
     let first = copal_format::client::ClientRecord {
-        client: id,
-        version: 1,
         sealed_name: b"sealed".to_vec(),
-        role: Role::WriteOnly,
-        domain,
-        keys: None,
-        created: Time(1),
-        revoked: None,
-        last_change: None,
-        enrollment: Some(copal_format::client::EnrollmentPublic {
-            key: line.key().verifying_key().to_bytes(),
-            expires: Some(line.expires),
-        }),
-        signed_by: copal_format::client::SignedBy::Owner,
+        enrollment: Some(line.public()),
+        ..copal_format::client::ClientRecord::new(id, Role::WriteOnly, domain, Time(1))
     };
     browser.world.put(&layout::client(id, 1), first.sign(owner.repository(), &owner.signing_key()));
     let records = [(1, browser.world.read(&layout::client(id, 1)))];

@@ -14,16 +14,10 @@ use futures::executor::block_on;
 use super::room::{mostly_forgotten, options, prune_on};
 use super::sums::fill;
 
-fn full(call: &Call<'_>) -> Fate {
-    Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "the disk is full".into() })
-}
-
 /// Names of packs that are doomed and not deleted, because the prune that doomed them died.
 fn doom_without_deleting(world: &World) -> Vec<String> {
-    let store = Fault::new(&world.store, |call| match call.op {
-        Op::Delete if call.key.starts_with("packs/") => Fate::Crash,
-        _ => Fate::Proceed,
-    });
+    let is_pack = |call: &Call<'_>| call.op == Op::Delete && call.key.starts_with("packs/");
+    let store = Fault::at(&world.store, is_pack, |_| Fate::Crash);
     assert!(block_on(prune::prune(&world.job_of(&store), &options())).is_err());
     let doomed = world.view().state.doomed.into_iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     doomed.map(|(name, _)| name.to_string()).filter(|name| name.starts_with("packs/")).collect()
@@ -53,10 +47,7 @@ fn a_dry_prune_deletes_no_old_root_although_the_disk_is_full() {
     assert!(!doom_without_deleting(&world).is_empty());
     let before = world.names("");
     // A directory tells the time by a file that it creates.
-    let store = Fault::new(&world.store, |call| match (call.op, call.count) {
-        (Op::Now, 0) => full(call),
-        _ => Fate::Proceed,
-    });
+    let store = Fault::at(&world.store, |call| (call.op, call.count) == (Op::Now, 0), Fate::full);
     let pruned = block_on(prune::prune(&world.job_of(&store), &Options { is_dry_run: true, ..options() }));
     assert!(matches!(pruned, Err(JobError::Store(StoreError::Full { .. }))), "{pruned:?}");
     assert_eq!(world.names(""), before);
@@ -71,10 +62,8 @@ fn on_a_disk_that_takes_no_copies_the_originals_stay() {
     [1, 2].into_iter().for_each(|number| fill(&world, number));
     let kept = world.view().state.snapshots.into_values().filter(|of| of.state == SnapshotState::Kept);
     let kept: Vec<_> = kept.map(|of| (of.id, world.restore(of.id).unwrap())).collect();
-    let store = Fault::new(&world.store, |call| match call.op {
-        Op::Create if call.key.starts_with("moved/") => full(call),
-        _ => Fate::Proceed,
-    });
+    let is_copy = |call: &Call<'_>| call.op == Op::Create && call.key.starts_with("moved/");
+    let store = Fault::at(&world.store, is_copy, Fate::full);
     let report = world.prune_on(&store, Duration::ZERO).unwrap();
     assert!(report.is_full && report.bytes_postponed > 0, "{report:?}");
     for (id, tree) in kept {
@@ -88,16 +77,14 @@ fn prunes_without_its_plan(fate: fn(&Call<'_>) -> Fate) -> [bool; 2] {
     let world = World::new();
     mostly_forgotten(&world);
     let before = world.names("packs/");
-    let store = Fault::new(&world.store, move |call| match call.op {
-        Op::Create if call.key.starts_with("reports/plan/") => fate(call),
-        _ => Fate::Proceed,
-    });
+    let is_plan = |call: &Call<'_>| call.op == Op::Create && call.key.starts_with("reports/plan/");
+    let store = Fault::at(&world.store, is_plan, fate);
     let pruned = block_on(prune::prune(&world.job_of(&store), &Options { keeps_plan: true, ..options() }));
     [pruned.is_ok(), world.names("packs/") != before]
 }
 
 #[test]
 fn a_prune_goes_on_without_its_plan_only_where_a_full_disk_is_the_reason() {
-    assert_eq!(prunes_without_its_plan(full), [true, true]);
+    assert_eq!(prunes_without_its_plan(Fate::full), [true, true]);
     assert_eq!(prunes_without_its_plan(|_| Fate::FailBefore(StoreError::Crashed)), [false, false]);
 }

@@ -32,10 +32,7 @@ fn what_an_interrupted_prune_has_not_deleted_stands_in_a_plan_of_the_next_one() 
     let old = world.back_up(&client, &files(1, 4, 3000));
     world.back_up(&client, &files(2, 4, 3000));
     forget(&world, &client, old);
-    let store = Fault::new(&world.store, |call| match call.op {
-        Op::Delete => Fate::Crash,
-        _ => Fate::Proceed,
-    });
+    let store = Fault::at(&world.store, |call| call.op == Op::Delete, |_| Fate::Crash);
     assert!(block_on(prune::prune(&world.job_of(&store), &options(Duration::ZERO))).is_err());
     world.destroy_all("reports/");
     let before = world.names("packs/");
