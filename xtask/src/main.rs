@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `dist`, `stack`, `soak`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `dist`, `stack`, `soak`, `demo`, `site`, `fuzz`, `proofs`, `counts`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod archive;
 mod carried;
 mod command;
+mod counts;
 mod deploy;
 mod dist;
 mod environment;
@@ -50,6 +51,7 @@ usage: cargo xtask <command>
   systems        compile the command for macOS, FreeBSD and Windows
   windows        build copal.exe, and test it under wine beside this machine's command
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
+  counts         hold the instructions that stages of a backup take to bench/counts.txt
   infra          check what is deployed in AWS: Terraform's tests, linters
   aws            build what is deployed in AWS, and pack it: modules of Terraform, functions, page
   lambda         build the functions for Lambda, and check the zip
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),
         ["fuzz", target, seconds] => fuzz::run(target, seconds).map(|()| ExitCode::SUCCESS),
+        ["counts"] => counts::run().map(exit),
         ["proofs", names @ ..] => proofs::run(names).map(exit),
         ["deploy"] => deploy::run().map(exit),
         ["site"] => site::run().map(exit),

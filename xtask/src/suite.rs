@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{OWN, building, cargo, count, linting, succeed, succeed_without_warnings, target};
 use crate::tally::Tally;
-use crate::{carried, deploy, dist, interface, memory, python, reader, site, systems, tools, wasm};
+use crate::{carried, counts, deploy, dist, interface, memory, python, reader, site, systems, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -40,6 +40,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         let mut tests = linting(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
         count(tests.env("RUST_TEST_THREADS", threads.to_string()))
     });
+    suite.stage("instructions", counts::run);
     suite.stage("documents", || {
         interface::document()?;
         interface::check()

@@ -238,6 +238,7 @@ fn tools() -> Vec<Tool> {
         tool("restic", &["version"], "restic"),
         tool("borg", VERSION, "borgbackup"),
         tool("jq", VERSION, "jq"),
+        tool("valgrind", VERSION, "valgrind"),
         // What repositories at addresses with a scheme are tested with, on this machine.
         tool("test", &["-x", "/usr/sbin/sshd"], "openssh-server"),
         tool("ssh", &["-V"], "openssh-client"),

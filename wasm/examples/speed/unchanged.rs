@@ -16,10 +16,10 @@ use copal_wasm::owner::Owner;
 use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::View;
 
-use crate::{RUNS, processor_seconds};
+use crate::processor_seconds;
 
 /// Prints entries and processor seconds.
-pub(crate) fn run(session: &str) {
+pub(crate) fn run(session: &str, runs: usize) {
     let golden = std::fs::read_to_string(session).expect("the golden session can be read");
     let descriptor = Descriptor::decode(1, &given(&golden, "descriptor")).expect("the descriptor is sound");
     let input = SlotInput::passphrase("correct horse battery staple").expect("it is one");
@@ -33,7 +33,7 @@ pub(crate) fn run(session: &str) {
         back_up(&joined.client, &descriptor, &files, Some(kept.clone()));
         processor_seconds() - begun
     };
-    let best = (0..RUNS).map(|_| second()).fold(f64::INFINITY, f64::min);
+    let best = (0..runs).map(|_| second()).fold(f64::INFINITY, f64::min);
     println!("{{\"entries\":{ENTRIES},\"seconds\":{best:.4}}}");
 }
 
