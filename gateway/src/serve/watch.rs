@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -39,8 +39,10 @@ impl core::fmt::Display for Stopped {
 /// that an earlier process was killed during that job.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
-    /// The directory of notes; `None` if it cannot be made: then a kill goes unnoticed.
+    /// The directory of notes; `None` if it cannot be made or another process keeps its notes there: then a kill goes
+    /// unnoticed.
     directory: Option<PathBuf>,
+    _alone: Option<Arc<File>>,
     jobs: Arc<Mutex<BTreeMap<&'static str, Told>>>,
 }
 
@@ -54,8 +56,16 @@ struct Told {
 impl Watch {
     /// Keeps notes in a directory, created if missing.
     pub(super) fn new(directory: Option<PathBuf>) -> Self {
-        let directory = directory.filter(|directory| fs::create_dir_all(directory).is_ok());
-        Self { directory, jobs: Arc::default() }
+        let mut directory = directory.filter(|directory| fs::create_dir_all(directory).is_ok());
+        let lock = directory.as_ref().and_then(|directory| File::create(directory.join("lock")).ok());
+        // A system that knows no locks is taken for one where nobody else is.
+        if lock.as_ref().is_some_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
+            tracing::warn!(
+                "another process of this repository runs jobs here: it alone notes what they are at work on"
+            );
+            directory = None;
+        }
+        Self { directory, _alone: lock.map(Arc::new), jobs: Arc::default() }
     }
 
     /// What a job was working on when an earlier process was killed. This counts as a stop of the job.
@@ -145,6 +155,8 @@ mod tests {
         assert_eq!(watch.killed("check"), None, "it has ended");
         // A killed process leaves its note behind.
         fs::write(directory.path().join("jobs/ingest"), "a client").unwrap();
+        let other = Watch::new(Some(directory.path().join("jobs")));
+        assert_eq!(other.killed("ingest"), None, "it is the note of a process that runs");
         assert_eq!(watch.killed("ingest").as_deref(), Some("a client"));
         assert_eq!(watch.killed("ingest"), None);
         assert_eq!(watch.health().iter().find(|health| health.job == "ingest").unwrap().stops, 1);
