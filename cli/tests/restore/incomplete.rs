@@ -72,6 +72,25 @@ fn other_names_of_a_file_get_its_content_if_its_first_names_cannot_be_made() {
 }
 
 #[test]
+fn where_many_names_of_a_file_cannot_be_made_each_of_the_others_is_a_file_of_its_own() {
+    let machine = Machine::new();
+    machine.write("n0", noise(1, 300_000));
+    for at in 1..10 {
+        fs::hard_link(machine.source("n0"), machine.source(format!("n{at}"))).unwrap();
+    }
+    machine.backup(&[]);
+    for at in 0..6 {
+        fs::create_dir_all(machine.path(&format!("out/n{at}/in the way"))).unwrap();
+    }
+    let run = machine.restore(&[]).exits(3);
+    assert_eq!((number(&run, "errors"), number(&run, "files_restored")), (6, 4), "{run}");
+    assert!(run.err.contains("that it is the same file as another entry could not be restored for 7 entries"), "{run}");
+    for at in 6..10 {
+        assert_eq!(fs::read(machine.path(&format!("out/n{at}"))).unwrap(), noise(1, 300_000));
+    }
+}
+
+#[test]
 fn each_file_below_a_directory_that_cannot_be_made_is_named() {
     let machine = Machine::new();
     machine.write("a/b/one", "1");

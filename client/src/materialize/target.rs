@@ -243,14 +243,17 @@ impl Target {
         self.shortfalls.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn lacks(&self, lack: Lack, path: &TreePath, error: impl Into<io::Error>) {
+    /// Counts metadata that could not be set.
+    pub(crate) fn lacks(&self, lack: Lack, path: &TreePath, error: impl Into<io::Error>) {
         use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
         let error = error.into();
+        // Not every system's code for it is one of these kinds.
+        let is_unknown =
+            Errno::from_io_error(&error).is_some_and(|errno| [Errno::NOTSUP, Errno::NOSYS].contains(&errno));
         let is_allowed = match (lack, error.kind()) {
             (Lack::Names | Lack::LeftOut(_), _) | (_, InvalidInput | Unsupported) => true,
-            // Root may do this everywhere that the file system knows it, except to an entry that is locked.
-            (_, PermissionDenied) => !system::is_root() || !self.is_locked(path),
-            _ => false,
+            (_, PermissionDenied) => !self.is_locked(path),
+            _ => is_unknown,
         };
         let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
         match is_allowed {

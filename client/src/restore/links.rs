@@ -1,6 +1,6 @@
 //! Links: restores files with several names as one file with several names.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
@@ -21,6 +21,8 @@ pub(super) struct Links {
     firsts: HashMap<(u64, u64), u32>,
     names: Vec<First>,
     others: Vec<(TreePath, u32)>,
+    /// Whether every name becomes a file of its own.
+    is_apart: bool,
 }
 
 /// The first name of a file.
@@ -32,6 +34,11 @@ pub(super) enum First {
 }
 
 impl Links {
+    /// No links: every name becomes a file of its own.
+    pub(super) fn apart() -> Self {
+        Self { is_apart: true, ..Self::default() }
+    }
+
     /// Takes an entry that is another name of an earlier file; [`Links::make`] makes it at the end.
     pub(super) fn takes(&mut self, entry: &Entry, place: &TreePath) -> bool {
         let Some(first) = self.identities.of(entry).and_then(|key| self.firsts.get(&key)) else { return false };
@@ -41,7 +48,7 @@ impl Links {
 
     /// Records the first name of a file that may have others.
     pub(super) fn keep(&mut self, identity: Option<(u64, u64)>, first: impl FnOnce() -> First) {
-        if let Some(identity) = identity {
+        if let Some(identity) = identity.filter(|_| !self.is_apart) {
             self.firsts.insert(identity, self.names.len() as u32);
             self.names.push(first());
         }
@@ -71,7 +78,7 @@ impl Links {
 }
 
 /// Places in the target of names whose file is not there.
-pub(super) type Orphans = HashSet<TreePath>;
+pub(super) type Orphans = BTreeSet<TreePath>;
 
 /// Makes a name; returns whether its file is there.
 fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<bool, WriteError> {

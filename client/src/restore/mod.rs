@@ -15,6 +15,7 @@ mod verify;
 mod walk;
 mod work;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -29,7 +30,7 @@ use crossbeam_channel::bounded;
 
 use crate::filter::Selection;
 use crate::history::Snapshot;
-use crate::materialize::{DirectoriesLater, Example, Powers, Shortfalls, Target, TargetOptions, WriteError};
+use crate::materialize::{DirectoriesLater, Example, Lack, Powers, Shortfalls, Target, TargetOptions, WriteError};
 use crate::progress::Progress;
 use crate::reader::{PageReader, TreeError};
 use crate::system;
@@ -39,6 +40,7 @@ pub use scope::{Scope, ScopeError, SpecPath};
 pub use surplus::Deletion;
 pub use work::Tally;
 
+use links::Links;
 use walk::Walk;
 use work::Work;
 
@@ -219,8 +221,9 @@ pub fn restore(
     Ok(Outcome { tally, is_damaged, differs, shortfalls })
 }
 
-/// How many names of one file are tried as its first: each takes a walk through the snapshot.
-const MOST_FIRSTS: usize = 8;
+/// How often the names of files whose first name could not be made are gone through: each time one more is tried as the first.
+/// After that every name gets a file of its own, since each walk goes through the whole snapshot.
+const LINKED_ROUNDS: usize = 3;
 
 /// The target, and whether it was empty. `None` in a dry run if it does not exist.
 fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreError> {
@@ -239,31 +242,33 @@ fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreE
 
 /// Restores everything except the metadata of directories, which the caller sets at the end.
 fn restore_entries(work: &Work<'_>, takes_root: bool) -> Result<DirectoriesLater, RestoreError> {
-    let walk = |orphans| {
+    let walk = |links, orphans| {
         thread::scope(|scope| {
             let (tasks, to_do) = bounded(2 * work.request.threads);
             for _ in 0..work.request.threads {
                 let to_do = to_do.clone();
                 scope.spawn(move || fetch::work(&to_do, work));
             }
-            Walk::new(work, tasks, takes_root, orphans).run()
+            Walk::new(work, tasks, takes_root, links, orphans).run()
         })
     };
-    let (later, mut links) = walk(None)?;
+    let (later, mut links) = walk(Links::default(), None)?;
     work.check()?;
     let Some(target) = work.target.filter(|_| !work.request.is_dry_run) else { return Ok(later) };
-    for _ in 0..MOST_FIRSTS {
+    for round in 1.. {
         let orphans = links.make(work, target);
         work.check()?;
         if orphans.is_empty() {
-            return Ok(later);
+            break;
         }
-        (_, links) = walk(Some(orphans))?;
+        let is_last = round == LINKED_ROUNDS;
+        if is_last {
+            let why = "too many other names of it could not be made";
+            orphans.iter().for_each(|place| target.lacks(Lack::Names, place, io::Error::other(why)));
+        }
+        let next = if is_last { Links::apart() } else { Links::default() };
+        (_, links) = walk(next, Some(orphans))?;
         work.check()?;
     }
-    for place in links.make(work, target) {
-        work.trouble(&place, "no other name of this file could be restored".into());
-    }
-    work.check()?;
     Ok(later)
 }

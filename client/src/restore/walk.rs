@@ -43,12 +43,18 @@ struct Above {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(work: &'a Work<'a>, tasks: Sender<Task>, takes_root: bool, orphans: Option<Orphans>) -> Self {
+    pub(super) fn new(
+        work: &'a Work<'a>,
+        tasks: Sender<Task>,
+        takes_root: bool,
+        links: Links,
+        orphans: Option<Orphans>,
+    ) -> Self {
         Self {
             work,
             gather: Gather::new(work, tasks),
             later: DirectoriesLater::default(),
-            links: Links::default(),
+            links,
             above: Vec::new(),
             takes_root,
             orphans,
