@@ -41,8 +41,13 @@ impl JobContext<'_> {
 
     /// Like [`Self::now`], for a note. Time 0 if the store takes no writes, because then nothing can be noted.
     pub async fn now_to_note(&self) -> Result<Time, StoreError> {
+        self.now_or(Time(0)).await
+    }
+
+    /// Like [`Self::now`], where nothing is written because of it: another time if the store takes no writes.
+    pub async fn now_or(&self, other: Time) -> Result<Time, StoreError> {
         match self.now().await {
-            Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(Time(0)),
+            Err(error) if error.refuses_writes() => Ok(other),
             now => now,
         }
     }

@@ -91,7 +91,7 @@ pub(crate) async fn note(job: &JobContext<'_>, kind: &str, progress: &Progress) 
     let name = name(kind, job.now_to_note().await?);
     match job.store.create(&name, Bytes::from(bytes)).await {
         Ok(_) => Ok(()),
-        Err(error @ (StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. })) => {
+        Err(error) if error.refuses_writes() => {
             tracing::warn!(job = kind, %error, "not noted where to go on: the next run begins at the beginning");
             Ok(())
         }

@@ -72,6 +72,11 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Transient { .. })
     }
+
+    /// Whether the store takes no writes, or not from these credentials, while it may still be read.
+    pub fn refuses_writes(&self) -> bool {
+        matches!(self, StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. })
+    }
 }
 
 /// What makes a call of a store fail.

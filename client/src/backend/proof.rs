@@ -35,7 +35,7 @@ impl Backend {
             return Ok(());
         }
         match self.probe() {
-            Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(()),
+            Err(error) if error.refuses_writes() => Ok(()),
             probed => probed,
         }
     }

@@ -56,6 +56,8 @@ pub struct Options {
     pub repack_entries: u64,
     /// Whether nothing is written.
     pub is_dry_run: bool,
+    /// The time of a dry run if the store takes no writes, and so does not tell its own.
+    pub otherwise: Time,
     /// Compact merges segments up to so many entries.
     pub segment_most: u64,
     /// Percentage: dead bytes in blocks of their own that may lie beside the live bytes before packs are repacked.
@@ -77,11 +79,20 @@ impl Options {
             repack_step: REPACK_STEP,
             repack_entries: REPACK_ENTRIES,
             is_dry_run: false,
+            otherwise: Time(0),
             segment_most: compact::ENTRIES,
             dead_most: DEAD_MOST,
             pack_target,
             budget: Budget::unlimited(),
             keeps_plan: false,
+        }
+    }
+
+    /// The time that a prune goes by.
+    async fn now(&self, job: &JobContext<'_>) -> Result<Time, JobError> {
+        match self.is_dry_run {
+            true => Ok(job.now_or(self.otherwise).await?),
+            false => Ok(job.now().await?),
         }
     }
 }
@@ -222,7 +233,7 @@ pub async fn sparse(
         return Ok(Sparse::default());
     }
     let stored = Stored::list(job, stored::PRUNABLE).await?;
-    let now = job.now().await?;
+    let now = options.now(job).await?;
     let guarded = Guarded::of(job, &view, now).await?;
     let mut standings = Standings::default();
     standings.learn(job, view.state.packs.values()).await?;

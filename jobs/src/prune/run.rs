@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
         let mut report = Report::default();
         // Listed after the root was read: a pack that the root names and that is not listed here is gone.
         let stored = Stored::list(self.job, stored::PRUNABLE).await?;
-        let now = self.job.now().await?;
+        let now = self.options.now(self.job).await?;
         let rebuilt = self.rebuilt(now).await?;
         clear(view, cleared, now, &mut proposal);
         self.new_packs.keep_own(view, &stored);

@@ -144,7 +144,7 @@ impl Store for FsStore {
 
     /// Makes a file under `tmp/` and reads its time. Also removes files that writers left there when they were killed.
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        let now = clock::now(&self.disk).map_err(|error| self.disk.explain(Op::Now, "", error))?;
+        let now = clock::now(&self.disk).map_err(|error| self.disk.explain(Op::Create, "tmp/", error))?;
         // A failed sweep is no error: the next call tries again.
         let _ = clock::sweep(&self.disk, now);
         Ok(now)

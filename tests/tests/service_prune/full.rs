@@ -49,7 +49,7 @@ fn a_dry_prune_deletes_no_old_root_although_the_disk_is_full() {
     // A directory tells the time by a file that it creates.
     let store = Fault::at(&world.store, |call| (call.op, call.count) == (Op::Now, 0), Fate::full);
     let pruned = block_on(prune::prune(&world.job_of(&store), &Options { is_dry_run: true, ..options() }));
-    assert!(matches!(pruned, Err(JobError::Store(StoreError::Full { .. }))), "{pruned:?}");
+    assert!(pruned.is_ok_and(|report| report.dead_bytes > 0), "what room there would be is told");
     assert_eq!(world.names(""), before);
     world.prune(Duration::ZERO);
     assert!(before.iter().any(|name| name.starts_with("roots/") && !world.has(name)), "there was one to delete");

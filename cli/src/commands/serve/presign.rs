@@ -51,7 +51,7 @@ impl Bucket {
         }
         match found {
             // Without the right to write the probe cannot tell; the gateway serves without presigning.
-            Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(false),
+            Err(error) if error.refuses_writes() => Ok(false),
             found => found,
         }
     }

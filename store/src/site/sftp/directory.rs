@@ -242,7 +242,7 @@ impl Store for Directory {
         let (stat, left) = match made.await {
             Ok((Entry::File(stat), left)) => (stat, left),
             Ok(_) => return Err(UNEXPECTED.explain(Op::Now, "")),
-            Err(trouble) => return Err(self.unwritten(Op::Now, "", 0, trouble).await),
+            Err(trouble) => return Err(self.unwritten(Op::Create, "tmp/", 0, trouble).await),
         };
         for name in walk::left_behind(left, stat.created) {
             // A failure is no error: the next call tries again.
