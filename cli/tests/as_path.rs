@@ -123,17 +123,18 @@ fn patterns_and_lists_know_the_path_in_the_snapshot_and_messages_the_one_on_this
     let names: Vec<_> =
         saved.iter().map(|row| text(&row["path"])).map(|name| name[path.len() + 1..].to_owned()).collect();
     assert_eq!(names, [".ignore", "cache", "cache/.nobackup", "keep"]);
-    assert!(!machine.run(&["backup", "elsewhere", "--as-path", "/a", "-e", "/a"]).ok().err.is_empty());
+    let ran = machine.run(&["backup", "elsewhere", "--as-path", "/a", "-e", "/a"]).exits(1);
+    assert!(ran.err.contains("nothing was saved: ") && ran.err.contains("elsewhere: it is excluded"), "{ran}");
 }
 
 #[test]
 fn what_cannot_be_read_is_named_where_it_lies_and_recorded_where_it_stands() {
     let machine = Machine::new();
-    // A file that nobody may read, root neither.
-    let ran = machine.run(&["backup", "/proc/sys/vm/compact_memory", "--as-path", "/home/closed"]).exits(3);
+    // In it are files that nobody may read, root neither.
+    let ran = machine.run(&["backup", "/proc/sys/vm", "--as-path", "/home/closed"]).exits(3);
     assert!(ran.err.contains("/proc/sys/vm/compact_memory: Permission denied"), "{ran}");
     let troubles = machine.json(&["cat", &machine.snapshots()[0]])["snapshot"]["info"]["troubles"].clone();
-    assert!(text(&troubles["unreadable_paths"][0]).ends_with("home/closed"), "{troubles}");
+    assert!(text(&troubles["unreadable_paths"][0]).ends_with("home/closed/compact_memory"), "{troubles}");
 }
 
 #[test]
@@ -163,6 +164,7 @@ fn names_are_bytes_and_a_path_may_be_the_top_or_lie_in_the_repository_which_is_n
 fn a_path_below_a_link_means_what_a_source_there_means() {
     let machine = with_elsewhere();
     machine.write("home/file", "1");
+    fs::write(machine.path("elsewhere/file"), "1").unwrap();
     symlink(machine.path("source"), machine.path("link")).unwrap();
     let first = text(&machine.json(&["backup", "link/home"])["snapshot_id"]);
     let path = machine.path("link/home").display().to_string();

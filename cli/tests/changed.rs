@@ -312,7 +312,7 @@ fn a_directory_that_was_away_is_looked_at_with_all_that_changed_meanwhile() {
 #[test]
 fn what_becomes_excluded_by_its_kind_is_no_longer_saved() {
     let machine = Machine::new();
-    let options = ["--exclude", "cache/", "--exclude", "keep", "--exclude", "!keep/"];
+    let options = ["--exclude", "cache/", "--exclude", "keep", "--exclude", "!keep/", "--allow-empty"];
     machine.write("cache", "a file");
     machine.write("keep/inside", "kept");
     saved(&machine, &[], &options);

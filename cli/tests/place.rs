@@ -73,9 +73,19 @@ fn another_repository_in_the_place_of_the_one_that_was_met_is_not_saved_to() {
         assert!(ran.kind() == "another_repository" && ran.err.contains("--another"), "{ran}");
     }
     assert_eq!(machine.names("manifests/"), before);
-    machine.run_with(PASSPHRASE, &["snapshots"]).ok();
+    let read = machine.run_with(PASSPHRASE, &["snapshots"]).ok();
+    assert!(read.err.contains("and this machine has met"), "{read}");
     machine.run_with(PASSPHRASE, &["backup", "source"]).exits(1);
-    machine.run_with(PASSPHRASE, &["backup", "source", "--another"]).ok();
+    for words in [
+        &["prune"][..],
+        &["forget", "--keep-last", "1"],
+        &["key", "add", "--new-key-file", "new"],
+        &["client", "add", "--name", "x", "--role", "full"],
+    ] {
+        let ran = machine.run_with(PASSPHRASE, words).exits(1);
+        assert!(ran.err.contains("run the command once with --another"), "{words:?}: {ran}");
+    }
+    machine.run_with(PASSPHRASE, &["prune", "--another"]).ok();
     machine.run_with(PASSPHRASE, &["backup", "source"]).ok();
 }
 

@@ -26,7 +26,7 @@ fn deleting_spares_the_repository_keys_and_caches_that_lie_in_the_target() {
     machine.run(&["check", "--full"]).ok();
     // The machine is still the same client.
     assert_eq!(machine.json(&["client", "list"]).as_array().unwrap().len(), 1);
-    fs::create_dir_all(machine.path("source")).unwrap();
+    machine.write("file", "1");
     machine.backup(&[]);
     assert_eq!(machine.json(&["client", "list"]).as_array().unwrap().len(), 1);
 }

@@ -120,6 +120,7 @@ class Repository:
         excludes: Sequence[str] = (),
         one_file_system: bool = False,
         skip_if_unchanged: bool = False,
+        may_be_empty: bool = False,
     ) -> Saved: ...
     def backup_stream(self, name: str, stream: Readable, *, label: str = "", tags: Sequence[str] = ()) -> Saved: ...
 

@@ -154,7 +154,7 @@ impl Repository {
     }
 
     /// Backs up files and directories as one snapshot.
-    #[pyo3(signature = (paths, *, label = String::new(), tags = Vec::new(), excludes = Vec::new(), one_file_system = false, skip_if_unchanged = false))]
+    #[pyo3(signature = (paths, *, label = String::new(), tags = Vec::new(), excludes = Vec::new(), one_file_system = false, skip_if_unchanged = false, may_be_empty = false))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn backup(
         &self,
@@ -165,8 +165,10 @@ impl Repository {
         excludes: Vec<String>,
         one_file_system: bool,
         skip_if_unchanged: bool,
+        may_be_empty: bool,
     ) -> PyResult<Saved> {
-        let saving = Saving { label, tags, excludes, one_file_system, skip_if_unchanged, ..Saving::default() };
+        let given = Saving { label, tags, excludes, one_file_system, skip_if_unchanged, ..Saving::default() };
+        let saving = Saving { may_be_empty, ..given };
         watched(py, &saving.interrupted, || self.0.backup(&paths, &saving)).map(Saved::from)
     }
 

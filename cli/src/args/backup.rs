@@ -24,9 +24,6 @@ pub struct Backup {
     /// Create the repository first if there is none yet.
     #[arg(long)]
     pub init: bool,
-    /// Accept another repository at a place where this machine has seen a different one.
-    #[arg(long)]
-    pub another: bool,
     #[command(flatten)]
     pub naming: Naming,
 
@@ -134,8 +131,8 @@ pub struct Names {
     /// If the command fails, no snapshot is made.
     #[arg(long, requires = "operands")]
     pub stdin_from_command: bool,
-    /// Save the stream also if it is empty, which otherwise fails.
-    #[arg(long, requires = "stream")]
+    /// Save the stream also if it is empty, or a source that has no file any more, which otherwise fails.
+    #[arg(long)]
     pub allow_empty: bool,
     /// Name of that file in the snapshot.
     #[arg(long, value_name = "NAME", default_value = "stdin", requires = "stream")]

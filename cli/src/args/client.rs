@@ -90,4 +90,7 @@ pub struct Revoke {
     /// Snapshots of later ones stay listed until they are forgotten, and a rebuilt index leaves them out.
     #[arg(long, value_name = "N")]
     pub last_good: Option<u64>,
+    /// Revoke also the client of this machine, which then saves nothing until it joins again.
+    #[arg(long)]
+    pub own: bool,
 }

@@ -47,10 +47,13 @@ pub struct Global {
     /// File of certificates to trust besides the system's, for a gateway with its own authority.
     #[arg(long, value_name = "FILE", env = "COPAL_CA_FILE", global = true)]
     pub ca_file: Option<PathBuf>,
-    /// Most bytes to store each second, like 500k or 5M.
+    /// Accept another repository at a place where this machine has seen a different one.
+    #[arg(long, global = true)]
+    pub another: bool,
+    /// Most bytes to store each second, like 500k or 5M; 0: no limit.
     #[arg(long, value_name = "RATE", env = "COPAL_LIMIT_UPLOAD", global = true)]
     pub limit_upload: Option<Size>,
-    /// Most bytes to read from the repository each second.
+    /// Most bytes to read from the repository each second; 0: no limit.
     #[arg(long, value_name = "RATE", env = "COPAL_LIMIT_DOWNLOAD", global = true)]
     pub limit_download: Option<Size>,
     /// Storage class of new packs in S3 [default: the bucket's].
@@ -98,6 +101,7 @@ impl Global {
                 Self {
                     $($option: self.$option.clone().or_else(|| other.$option.clone()),)*
                     keychain: self.keychain || other.keychain,
+                    another: self.another,
                     from: self.from.clone(),
                     json: self.json,
                     log_format: self.log_format,

@@ -13,9 +13,6 @@ pub struct Init {
     /// Who folds uploads into the index: the clients themselves, or a service beside the store.
     #[arg(long, value_name = "WHO", value_enum, default_value_t = IngestBy::Client)]
     pub ingest: IngestBy,
-    /// Accept another repository at a place where this machine has seen a different one.
-    #[arg(long)]
-    pub another: bool,
     /// Let all users of the directory's group save to it and read it.
     #[arg(long)]
     pub shared: bool,

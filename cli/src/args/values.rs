@@ -27,6 +27,8 @@ pub enum BadValue {
     Share,
     #[error("a time is like 2026-01-31, \"2026-01-31 17:05:00\" (local) or 2026-01-31T17:05:00Z")]
     Time,
+    #[error("a time lies in the years 1678 to 2262")]
+    Year,
     #[error("compression is auto, fast, max, or a level from 0 (none) to 19")]
     Compression,
     #[error("snapshots are grouped by a list of host, paths, tags and label, like host,paths; or by none")]
@@ -137,8 +139,8 @@ pub fn instant(text: &str) -> Result<Time, BadValue> {
 /// Reads an instant, or a length of time before now.
 pub fn moment(text: &str) -> Result<Time, BadValue> {
     let Ok(Span(span)) = text.parse() else { return instant(text) };
-    let ago = i64::try_from(span.as_nanos()).map_err(|_| BadValue::Time)?;
-    let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).map_err(|_| BadValue::Time)?;
+    let ago = i64::try_from(span.as_nanos()).map_err(|_| BadValue::Year)?;
+    let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).map_err(|_| BadValue::Year)?;
     Ok(Time(now.saturating_sub(ago)))
 }
 
@@ -218,10 +220,10 @@ fn instant_in(text: &str, zone: TimeZone) -> Result<Time, BadValue> {
         Ok(timestamp) => timestamp,
         Err(_) => {
             let local: DateTime = text.parse().map_err(|_| BadValue::Time)?;
-            zone.to_timestamp(local).map_err(|_| BadValue::Time)?
+            zone.to_timestamp(local).map_err(|_| BadValue::Year)?
         }
     };
-    i64::try_from(timestamp.as_nanosecond()).map(Time).map_err(|_| BadValue::Time)
+    i64::try_from(timestamp.as_nanosecond()).map(Time).map_err(|_| BadValue::Year)
 }
 
 /// Hundredths of a percent.
@@ -312,7 +314,8 @@ mod tests {
         let hour_ago = moment("1h").unwrap().0;
         assert!((0..60_000_000_000).contains(&(hour_ago - (now - 3_600_000_000_000))), "{hour_ago}");
         assert_eq!(moment("1970-01-01T00:00:01Z"), Ok(Time(1_000_000_000)));
-        assert_eq!(moment("300y"), Err(BadValue::Time), "a time has 64 bits of nanoseconds");
+        assert_eq!(moment("300y"), Err(BadValue::Year), "a time has 64 bits of nanoseconds");
+        assert_eq!(instant_in("2400-01-01", TimeZone::UTC), Err(BadValue::Year));
         assert_eq!(moment("tomorrow"), Err(BadValue::Time));
     }
 

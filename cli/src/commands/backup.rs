@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,6 +37,11 @@ use crate::secrets::Terminal;
 use crate::system::USER;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
+    saved(context, options).map(|(exit, _)| exit)
+}
+
+/// Saves; also gives the first path that was named and of which nothing could be saved.
+pub(super) fn saved(context: &Context<'_>, options: &Backup) -> Result<(Exit, Option<PathBuf>), Failure> {
     let started = Instant::now();
     let progress = Arc::new(fates::progress(context.report));
     let excluded = (options.dry_run && context.report.says(Amount::Verbose)).then(fates::Excluded::default);
@@ -53,7 +59,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let walks = list.as_ref().is_none_or(|list| list.doubt.is_some());
     let mut ahead = scan.as_ref().filter(|_| walks).map(|scan| scan.begin(threads));
     let opened = opening.open(context, &backend)?;
-    context.is_met(&backend, opened.id(), options.another)?;
+    context.is_met(&backend, opened.id())?;
     let (access, client) = opened.used_by(context)?;
     let narrowing = changed::Narrowed { access, client: &client, exclusions: exclusions.as_ref() };
     let naming = named(context, &options.naming, sources.paths(), threads);
@@ -68,6 +74,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
+        may_be_empty: options.names.allow_empty,
         rewrite_budget: options.rewrite_budget,
         compression: options.compression,
         wait: (!options.no_wait).then_some(options.wait.0),
@@ -121,7 +128,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let excluded = excluded.map(|excluded| excluded.counted()).unwrap_or_default();
     context.report.answer(&BackupSummary { excluded, ..summary(&outcome, options.dry_run, started) })?;
     refuse_damaged(&outcome)?;
-    Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+    let exit = if outcome.errors() > 0 { Exit::Partial } else { Exit::Done };
+    Ok((exit, outcome.unsaved.into_iter().next()))
 }
 
 /// Shows the progress of what makes a snapshot, and says what is kept if it is interrupted.
@@ -192,12 +200,12 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
     let found = context.backend();
     let is_wanted = match &found {
         Err(Failure::NoRepository { .. }) => true,
-        Err(Failure::RepositoryGone { .. }) => options.another,
+        Err(Failure::RepositoryGone { .. }) => context.global.another,
         _ => false,
     };
     if options.init && is_wanted {
         let credential = context.secrets().first(&mut Terminal)?;
-        let summary = init::create(context, &credential, IngestBy::Client, ReaderProgram::inside(), options.another)?;
+        let summary = init::create(context, &credential, IngestBy::Client, ReaderProgram::inside())?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
         return Ok((context.backend()?, Opening::Secret(credential)));
@@ -240,7 +248,9 @@ pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
         match trouble.kind {
             TroubleKind::Unreadable => context.report.trouble(path, &trouble.why),
             TroubleKind::Changing | TroubleKind::Unlisted => context.report.entry_note(path, &trouble.why),
-            TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
+            TroubleKind::Skipped(SkipKind::Noted | SkipKind::Excluded) => {
+                context.report.note(&format!("{}: {}", path.human(), trouble.why))
+            }
             TroubleKind::Skipped(SkipKind::Quiet) => {
                 context.report.say(Amount::Verbose, &format!("{}: {}", path.human(), trouble.why));
             }

@@ -5,9 +5,10 @@ mod join;
 use std::ffi::OsStr;
 
 use bytes::Bytes;
+use copal_client::clock;
 use copal_client::entropy::{random, secret};
 use copal_client::location::Location;
-use copal_client::repository::{ClientError, Repository};
+use copal_client::repository::{ClientError, LocalClient, Repository};
 use copal_client::wait::wait;
 use copal_format::client::{ClientRecord, EnrollmentPublic, Role};
 use copal_format::id::{ClientId, DomainId, ObjectHash};
@@ -41,6 +42,7 @@ pub(super) fn run(context: &Context<'_>, options: &Client) -> Result<Exit, Failu
 
 fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let repository = context.open()?;
+    context.is_met(repository.backend(), repository.id())?;
     // Check the address before anything is written.
     let page = options.page.as_deref().map(|given| page(given, repository.backend().location())).transpose()?;
     let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
@@ -133,7 +135,7 @@ fn show_code(context: &Context<'_>, line: &str) {
 fn list(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
-    let now = now(&repository)?;
+    let now = wait(repository.job().now_or(clock::now()))?;
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
     let mut rows = Vec::new();
     for known in known(&repository)? {
@@ -163,9 +165,17 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
 
 fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     let repository = context.open()?;
+    context.is_met(repository.backend(), repository.id())?;
     // First ingest waiting manifests, because a revocation names the last manifest that counts.
     context.ingest(&repository)?;
     let id = meant(known(&repository)?, &options.client, now(&repository)?)?;
+    if !options.own && LocalClient::id_in(repository.state_dir()) == Some(id) {
+        let why = format!(
+            "{} is this machine's own client: with --own it is revoked, and saves nothing more",
+            options.client
+        );
+        return Err(Failure::Usage(why));
+    }
     loop {
         let view = context.view(&repository)?;
         let record = wait(clients::read(&repository.job(), id))?;

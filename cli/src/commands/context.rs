@@ -121,11 +121,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Refuses a repository other than the one met at this location, unless `another` allows it; remembers it as met.
-    pub(super) fn is_met(&self, backend: &Backend, repository: RepositoryId, another: bool) -> Result<(), Failure> {
+    /// Refuses a repository other than the one met at this location, unless `--another` allows it; remembers it as met.
+    pub(super) fn is_met(&self, backend: &Backend, repository: RepositoryId) -> Result<(), Failure> {
         let met = self.met();
         match met.first() {
-            Some(first) if !met.contains(&repository) && !another => {
+            Some(first) if !met.contains(&repository) && !self.global.another => {
                 let location = backend.location().to_string();
                 Err(Failure::AnotherRepository { location, found: repository, met: *first })
             }
@@ -136,7 +136,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn meet(&self, backend: &Backend, repository: RepositoryId) {
+    pub(super) fn meet(&self, backend: &Backend, repository: RepositoryId) {
         let _ = self.places().map(|places| remember(&places.state_of(repository), backend.location()));
     }
 
@@ -150,7 +150,7 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn backend_options(&self) -> BackendOptions {
-        let rate = |size: Option<Size>| size.map(|size| size.0);
+        let rate = |size: Option<Size>| size.map(|size| size.0).filter(|rate| *rate > 0);
         BackendOptions {
             rates: Rates { upload: rate(self.global.limit_upload), download: rate(self.global.limit_download) },
             storage_class: self.global.storage_class.clone(),
@@ -265,8 +265,14 @@ impl<'a> Context<'a> {
         let places = self.places()?;
         let repository = Repository::open_if(backend, &input, &|costly| self.agrees(costly), |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
-        if self.met().is_empty() {
-            self.meet(backend, repository.id());
+        let met = self.met();
+        match met.first() {
+            None => self.meet(backend, repository.id()),
+            Some(_) if met.contains(&repository.id()) => {}
+            Some(first) => {
+                let (here, first) = (repository.id().short(), first.short());
+                self.report.warn(&format!("this is repository {here}, and this machine has met {first} in its place"));
+            }
         }
         if repository.descriptor.is_none() {
             let state = match &repository.descriptor_fault {
@@ -287,8 +293,9 @@ impl<'a> Context<'a> {
     }
 
     /// This machine's client, for writing; registers it if the repository does not know it. Fails if the state is older
-    /// than one this machine has met.
+    /// than one this machine has met, or of another repository in its place.
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
+        self.is_met(repository.backend(), repository.id())?;
         self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
         LocalClient::load_or_register(repository, &self.this_host()).map_err(Failure::from)
     }
@@ -328,8 +335,17 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Like [`Self::ingest`]. A dry run goes on with what is accepted by now if the repository takes no writes.
+    pub(super) fn ingest_first(&self, repository: &Repository, is_dry_run: bool) -> Result<(), Failure> {
+        match self.ingest(repository) {
+            Err(Failure::Store(error)) if is_dry_run && error.refuses_writes() => Ok(()),
+            ingested => ingested,
+        }
+    }
+
     /// Ingests waiting manifests and changes, if clients ingest here.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
+        self.is_met(repository.backend(), repository.id())?;
         if repository.ingests() {
             wait(ingest(&repository.job(), IngestBy::Client, Scope::All, &|_| false))?;
         }

@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     if target.id() == source.id() {
         return Err(Failure::Usage("--to names the repository that the snapshots are in".into()));
     }
-    there.is_met(target.backend(), target.id(), false)?;
+    there.is_met(target.backend(), target.id())?;
     let client = there.client(&target)?;
     let making = Makings::watch(context, options.making.dry_run)?;
     let now = match options.making.dry_run {

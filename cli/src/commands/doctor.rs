@@ -10,6 +10,7 @@ use copal_format::id::ClientId;
 use copal_format::keys::slot::SlotKind;
 use copal_format::state::{PackRecord, SnapshotState};
 use copal_format::time::Time;
+use copal_jobs::clients;
 use copal_jobs::view::{self, Parts, View};
 use copal_store::Store;
 
@@ -114,6 +115,19 @@ impl Visit {
                 (Access::WriteOnly(enrolled), Some(client))
             }
         };
+        let record = client.map(|client| wait(clients::read(&access.job(), client))).transpose();
+        let record = record.map(Option::flatten).unwrap_or_else(|error| {
+            self.found("client", Err(error.into()));
+            None
+        });
+        if let Some(revoked) = record.filter(|record| record.revoked.is_some()) {
+            let remedy = "if this machine is to save again, let it join again: \"copal client add\", then \"copal client join\" here";
+            self.warn(
+                "client",
+                format!("client {} of this machine is revoked: it saves nothing", revoked.client.short()),
+                remedy,
+            );
+        }
         let store = access.store().as_ref();
         let time = self.clock(store)?;
         let view = wait(view::read_parts(store, &Parts::RECORDS))?;
@@ -128,7 +142,13 @@ impl Visit {
 
     /// Compares the clocks; returns the time by the store's.
     fn clock(&mut self, store: &dyn Store) -> Result<Time, Failure> {
-        let there = Time(wait(store.now())?.0);
+        let there = match wait(store.now()) {
+            Err(error) if error.refuses_writes() => {
+                self.found("clock", Ok("not known: the repository takes no writes from here".into()));
+                return Ok(now());
+            }
+            there => Time(there?.0),
+        };
         let off = now().0.saturating_sub(there.0);
         let by = human::duration(off.unsigned_abs() as f64 / 1e9);
         match off.unsigned_abs() <= CLOCK_OFF.as_nanos() as u64 {

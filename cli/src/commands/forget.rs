@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use copal_client::changes;
+use copal_client::clock;
 use copal_client::history::{History, Snapshot};
 use copal_client::location::Location;
 use copal_client::repository::Repository;
@@ -15,7 +16,6 @@ use copal_format::state::SnapshotState;
 use copal_format::time::Time;
 use copal_jobs::prune::prune as run_prune;
 use copal_jobs::view::View;
-use copal_store::Store;
 use jiff::tz::TimeZone;
 
 use super::context::Context;
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     }
     let mut repository = context.open()?;
     repository.give_reserve();
-    context.ingest(&repository)?;
+    context.ingest_first(&repository, options.dry_run)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let mut rows = match options.snapshots.is_empty() {
@@ -78,7 +78,7 @@ fn by_rules(
             snapshot.machine() == source.host && info.paths == source.paths && info.label == source.label
         });
     }
-    let now = Time(wait(repository.store().now())?.0);
+    let now = now(repository, options)?;
     let keys = |domain| repository.domain_keys(domain);
     let verdicts = retain::retain(&snapshots, &options.keep, options.group_by, &TimeZone::system(), now, keys);
     let unmatched = retain::unmatched(&snapshots, &verdicts, options.group_by);
@@ -126,6 +126,15 @@ fn by_name(
     Ok(rows)
 }
 
+/// The time by the store's clock; by this machine's in a dry run where the repository takes no writes.
+fn now(repository: &Repository, options: &Forget) -> Result<Time, Failure> {
+    let now = match options.dry_run {
+        true => wait(repository.job().now_or(clock::now())),
+        false => wait(repository.job().now()),
+    };
+    Ok(now?)
+}
+
 fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
     ForgetRow {
         id: snapshot.id,
@@ -159,7 +168,7 @@ fn report(
     let kept = rows.iter().filter(|row| row.keep).count() as u64;
     let forgotten = rows.len() as u64 - kept;
     let left: BTreeSet<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id).collect();
-    let now = Time(wait(repository.store().now())?.0);
+    let now = now(repository, options)?;
     let guarded = if left.is_empty() { Guarded::default() } else { guarded_of(repository, view, &left, now)? };
     let mut report = ForgetReport {
         snapshots: rows,

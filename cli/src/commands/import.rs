@@ -46,7 +46,7 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
     };
     let backend = context.backend()?;
     let opened = Opening::find(context, &backend)?.open(context, &backend)?;
-    context.is_met(&backend, opened.id(), false)?;
+    context.is_met(&backend, opened.id())?;
     let (access, client) = opened.used_by(context)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let below = match &options.as_path {
@@ -83,7 +83,7 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
 pub(super) fn restic(context: &Context<'_>, options: &args::Restic) -> Result<Exit, Failure> {
     let started = Instant::now();
     let target = context.open()?;
-    context.is_met(target.backend(), target.id(), false)?;
+    context.is_met(target.backend(), target.id())?;
     let mut restic = open(context, options)?;
     let snapshots = restic.snapshots()?;
     for (object, why) in &restic.problems {

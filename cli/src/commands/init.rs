@@ -23,11 +23,11 @@ use crate::secrets::{Credential, Terminal};
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
     if let Some(from) = &options.copy_keys_from {
         share(context, options)?;
-        return replica::found(context, from, options.another);
+        return replica::found(context, from);
     }
     let credential = context.secrets().first(&mut Terminal)?;
     share(context, options)?;
-    let summary = create(context, &credential, options.ingest, reader(&options.reader)?, options.another)?;
+    let summary = create(context, &credential, options.ingest, reader(&options.reader)?)?;
     context.report.answer(&summary)?;
     Ok(Exit::Done)
 }
@@ -45,9 +45,8 @@ pub(super) fn create(
     credential: &Credential,
     ingest: args::repository::IngestBy,
     reader: Option<ReaderProgram>,
-    another: bool,
 ) -> Result<InitSummary, Failure> {
-    if !another
+    if !context.global.another
         && !context.met().is_empty()
         && let Err(gone @ Failure::RepositoryGone { .. }) = context.backend()
     {
@@ -81,7 +80,7 @@ pub(super) fn create(
     });
     let made = made?;
     let repository = context.open_with(&backend, credential)?;
-    context.is_met(&backend, repository.id(), true)?;
+    context.meet(&backend, repository.id());
     let client = context.client(&repository)?;
     if reader.is_none() {
         context

@@ -24,6 +24,9 @@ pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure>
         return in_keychain(context, options);
     }
     let repository = context.open()?;
+    if !matches!(options, Key::List) {
+        context.is_met(repository.backend(), repository.id())?;
+    }
     let slots = survey_slots(store(&repository))?;
     let keys = Keys { context, repository: &repository, slots };
     match options {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use copal_client::changes;
+use copal_client::clock;
 use copal_client::history::tags_added;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
@@ -143,7 +144,7 @@ fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     let shown = found.map(|(change, policy)| (change, to_toml(&policy, &names)));
     let (change, policy) = shown.unzip();
-    let now = Time(wait(repository.store().now())?.0);
+    let now = wait(repository.job().now_or(clock::now()))?;
     let lingers = lingering(&view).filter(|lingering| lingering.lasts(now)).map(Into::into);
     context.report.answer(&PolicyShown { change, policy, lingers })?;
     Ok(Exit::Done)

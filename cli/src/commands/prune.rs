@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, repack};
+use copal_client::clock;
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::remote::OrderError;
@@ -36,8 +37,11 @@ pub(super) fn run(context: &Context<'_>, options: &Prune) -> Result<Exit, Failur
         return there(context, &backend, options);
     }
     let mut repository = context.open()?;
+    if !options.dry_run {
+        context.is_met(repository.backend(), repository.id())?;
+    }
     repository.give_reserve();
-    context.ingest(&repository)?;
+    context.ingest_first(&repository, options.dry_run)?;
     act(context, &repository, options)
 }
 
@@ -186,6 +190,7 @@ pub(super) fn service_options(repository: &Repository, options: &Prune) -> Resul
         None => wait(job::grace(&repository.job()))?,
     };
     Ok(job::Options {
+        otherwise: clock::now(),
         grace,
         repack_most: options.max_repack.map_or(u64::MAX, |size| size.0),
         is_dry_run: options.dry_run,

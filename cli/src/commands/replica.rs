@@ -28,14 +28,14 @@ use crate::report::sync::{BehindField, ReplicaField, ReplicaSummary};
 use crate::secrets::OF_TARGET;
 
 /// Makes an empty place a replica of the repository at `from`.
-pub(super) fn found(context: &Context<'_>, from: &OsStr, another: bool) -> Result<Exit, Failure> {
+pub(super) fn found(context: &Context<'_>, from: &OsStr) -> Result<Exit, Failure> {
     let global = at(context, from);
     let from = context.other(&global, &OF_TARGET);
     refuse_gateway(context)?;
     refuse_gateway(&from)?;
     let source = from.backend()?;
     let (repository, owner_key) = owner_of(&source)?;
-    if !another
+    if !context.global.another
         && !context.met().is_empty()
         && let Err(gone @ Failure::RepositoryGone { .. }) = context.backend()
     {
@@ -58,7 +58,7 @@ pub(super) fn found(context: &Context<'_>, from: &OsStr, another: bool) -> Resul
     let job = job(source_store.as_ref(), repository, owner_key);
     wait(replica::found(&job, store.as_ref(), &|_| true))?;
     // Not before: an interrupted call would be taken for a replica that is not mounted.
-    context.is_met(&target, repository, another)?;
+    context.is_met(&target, repository)?;
     remember_replica(&context.places()?.state_of(repository), target.location());
     context.report.answer(&ReplicaSummary {
         repository_id: repository,

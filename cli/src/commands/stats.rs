@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use copal_client::clock;
 use copal_client::wait::wait;
 use copal_format::index::Index;
 use copal_jobs::objects;
@@ -25,7 +26,12 @@ pub(super) fn run(context: &Context<'_>, options: &look::Stats) -> Result<Exit, 
     let counts = || chosen.iter().map(|snapshot| snapshot.info.counts);
     let stored = wait(objects::list(repository.store().as_ref(), ""))?;
     // Without a grace period, so that all dead bytes count, also recent ones.
-    let what_if = prune::Options { grace: Duration::ZERO, is_dry_run: true, ..prune::Options::new([0, 0]) };
+    let what_if = prune::Options {
+        grace: Duration::ZERO,
+        is_dry_run: true,
+        otherwise: clock::now(),
+        ..prune::Options::new([0, 0])
+    };
     let dead = wait(prune(&repository.job(), &what_if))?;
     context.report.answer(&Stats {
         snapshots: chosen.len() as u64,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use copal_client::clock;
 use copal_client::history::History;
 use copal_client::met::Copied;
 use copal_client::repository::Access;
@@ -49,7 +50,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for (object, why) in &lost {
         context.report.warn(&format!("{object} is lost: {why}"));
     }
-    let now = Time(wait(store.now())?.0);
+    let now = wait(access.job().now_or(clock::now()))?;
     let clients = match only {
         Some(client) => vec![client],
         None => wait(clients::below(store, "manifests/"))?,

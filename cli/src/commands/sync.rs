@@ -79,8 +79,8 @@ impl<'a> Ends<'a> {
             return Err(SyncError::NotReplica.into());
         }
         let (repository, owner_key) = owner_of(&target)?;
-        there.is_met(&target, repository, false)?;
-        context.is_met(&source, owner_of(&source).map_or(repository, |(found, _)| found), false)?;
+        there.is_met(&target, repository)?;
+        context.is_met(&source, owner_of(&source).map_or(repository, |(found, _)| found))?;
         Ok(Self { context, source: source.store(), target, repository, owner_key })
     }
 

@@ -32,14 +32,14 @@ pub(super) const TABLES: &[Table] = &[
         name: "",
         command: |command| Global::augment_args(Own::augment_args(command)),
         // How a run talks is for who starts it to say. The configuration does not name itself.
-        left_out: &["json", "log-format", "quiet", "verbose", "config", "profile"],
+        left_out: &["json", "log-format", "quiet", "verbose", "config", "profile", "another"],
         operands: None,
     },
     Table {
         name: "backup",
         command: Backup::augment_args,
         // A person makes and changes repositories. The time is now. Nobody writes to the standard input of a timer.
-        left_out: &["init", "another", "dry-run", "time", "stdin"],
+        left_out: &["init", "dry-run", "time", "stdin"],
         operands: Some("paths"),
     },
     // Snapshots have no names before they are made.
@@ -178,8 +178,9 @@ impl Table {
             let table = self.full_name(profile);
             let has = |key: &&str| section.get(key).is_some();
             let missing = match self.name {
-                "backup" if ["paths", "files-from", "files-from0"].iter().any(has) => {
-                    "has allow-empty or stdin-name, which are for stdin-from-command"
+                "backup" if has(&"stdin-name") => "has stdin-name, which is for stdin-from-command",
+                "backup" if has(&"changed-since") && !["changed-from", "changed-from0"].iter().any(has) => {
+                    "has changed-since, which needs changed-from or changed-from0"
                 }
                 "backup" => "names nothing to save: it needs paths, files-from, files-from0 or stdin-from-command",
                 "notify" if has(&"smtp-user") => "has smtp-user, which needs smtp-password-file",

@@ -89,9 +89,14 @@ fn the_example_is_valid_and_so_is_each_key_that_it_leaves_out() {
             Ok(_) => {}
             // It does not go with what the example uses.
             Err(error) => assert!(
-                ["cannot be used with", "needs smtp-password-file", "are for stdin-from-command"]
-                    .iter()
-                    .any(|why| error.to_string().contains(why))
+                [
+                    "cannot be used with",
+                    "needs smtp-password-file",
+                    "is for stdin-from-command",
+                    "which needs changed-from"
+                ]
+                .iter()
+                .any(|why| error.to_string().contains(why))
                     || error.to_string().contains("no profile \"base\""),
                 "{line}: {error}"
             ),
@@ -117,6 +122,7 @@ fn what_is_wrong_is_told_with_its_line() {
     refused("[profiles.a.backup]\npaths = [\"/a\"]\nlabel = [\"x\"]\n", 3, "takes one value");
     refused("[profiles.a.backup]\npaths = [\"/a\"]\none-file-system = \"yes\"\n", 3, "true or false");
     refused("[profiles.a.backup]\ntag = \"x\"\n", 1, "names nothing to save");
+    refused("[profiles.a.backup]\npaths = []\n", 1, "names nothing to save");
     refused("[profiles.a.forget]\nhost = \"x\"\n", 1, "has no rule");
     refused("[profiles.a.check]\nread-data = true\nread-data-share = \"1/2\"\n", 2, "cannot be used with");
     refused("[profiles.a]\nrepository = \"r\"\n", 2, "begins with");

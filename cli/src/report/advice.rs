@@ -85,7 +85,7 @@ impl Failure {
                 "mount its disk; to make a new repository there, run \"copal init --another\""
             }
             Self::AnotherRepository { .. } => {
-                "mount the right disk; to use this repository too, run \"copal backup --another\" once"
+                "mount the right disk; to use this repository too, run the command once with --another"
             }
             Self::RepositoryExists { .. } => "use that repository, or choose another directory",
             Self::NotEmpty { .. } => "choose an empty or a new directory",
@@ -122,7 +122,7 @@ impl Failure {
                 "give the passphrase (COPAL_PASSWORD_FILE) or a key file (--key-file), so that the owner signs it; or leave the option out"
             }
             Self::NoSnapshot { .. } => {
-                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag, --label, --before and --after narrow it down"
+                "\"copal snapshots\" lists what there is, with --forgotten what \"copal undelete\" brings back; --client, --host, --path, --tag, --label, --before and --after narrow it down"
             }
             Self::AmbiguousSnapshot { .. } => "give more digits of the id",
             Self::NoneOfThisHost { .. } => {
@@ -144,6 +144,15 @@ impl Failure {
             }
             Self::EmptyStream => {
                 "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
+            }
+            Self::PathUnread { .. } => {
+                "look at who may read it and whether it is mounted, or take it out of the profile"
+            }
+            Self::Unsaved { .. } => {
+                "look at who may read it, whether it is mounted, and at --exclude; \"--allow-empty\" saves the directories alone"
+            }
+            Self::Emptied { .. } => {
+                "is something not mounted there, or excluded? \"--allow-empty\" saves the source as it is"
             }
             Self::Damaged { cause, .. } if cause.is::<NotExport>() => {
                 "copy the file once more from where it was made; if it is not whole there, export the snapshot again"

@@ -114,6 +114,12 @@ pub enum Failure {
     InsideRepository { path: PathBuf },
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
+    #[error("nothing of {} could be saved: the profile ends here, and nothing is forgotten", .path.display())]
+    PathUnread { path: PathBuf },
+    #[error("nothing was saved: {}: {why}", .path.display())]
+    Unsaved { path: PathBuf, why: String },
+    #[error("nothing was saved: only directories are left, and snapshot {} has more", .parent.short())]
+    Emptied { parent: SnapshotId },
     #[error("{object} is damaged")]
     Damaged {
         object: String,
@@ -237,6 +243,8 @@ impl Failure {
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
             Self::EmptyStream => "empty_stream",
+            Self::Emptied { .. } => "emptied",
+            Self::PathUnread { .. } | Self::Unsaved { .. } => "unsaved",
             Self::Damaged { .. } => "damaged",
             Self::Older { .. } => "older_state",
             Self::ClientKeys { .. } => "client_keys",

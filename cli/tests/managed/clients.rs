@@ -1,5 +1,6 @@
 //! Enrolling, joining, listing and revoking.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
@@ -268,6 +269,28 @@ fn a_revoked_machine_saves_nothing_more_and_what_it_saved_stays() {
     // The name is free again, and the id still names the old one.
     joined(&owner, "camera", "write-only");
     assert_eq!(rows(&owner).iter().filter(|row| row["name"] == "camera").count(), 2);
+}
+
+#[test]
+fn a_machine_revokes_itself_only_on_purpose_and_may_join_again() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    machine.backup(&[]);
+    let ran = machine.run(&["client", "revoke", "laptop"]).exits(2);
+    assert!(ran.err.contains("this machine's own client") && ran.err.contains("--own"), "{ran}");
+    machine.backup(&[]);
+    machine.ok(&["client", "revoke", "laptop", "--own"]);
+    machine.run(&["backup", "source"]).exits(1);
+    let doctor = machine.run(&["doctor"]).exits(1);
+    assert!(doctor.text().contains("is revoked: it saves nothing"), "{doctor}");
+    let line = machine.ok(&["client", "add", "--name", "again", "--role", "full"]);
+    fs::write(machine.path("line"), line).unwrap();
+    machine.ok(&["client", "join", "line"]);
+    machine.backup(&[]);
+    let line = machine.ok(&["client", "add", "--name", "third", "--role", "full"]);
+    fs::write(machine.path("line"), line).unwrap();
+    let ran = machine.run(&["client", "join", "line"]).exits(1);
+    assert!(ran.err.contains("is a client of that repository already"), "{ran}");
 }
 
 #[test]

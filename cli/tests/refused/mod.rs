@@ -108,14 +108,28 @@ fn a_file_larger_than_the_system_takes_ends_with_its_name() {
 #[test]
 fn a_repository_that_may_only_be_read_is_read_and_no_more() {
     let machine = machine();
+    machine.ok(&["backup", "source"]);
+    machine.ok(&["forget", "latest"]);
     let before = machine.objects();
+    let stats = machine.json(&["stats"]);
     permit(&machine.path("repository"), 0o555, 0o444);
     let reader = Reader::new(&machine);
-    for words in
-        [&["snapshots"][..], &["ls", "-R", "latest"], &["restore", "latest:source", "-t", "mine/out", "--no-owner"]]
-    {
+    for words in [
+        &["snapshots"][..],
+        &["ls", "-R", "latest"],
+        &["restore", "latest:source", "-t", "mine/out", "--no-owner"],
+        &["status"],
+        &["client", "list"],
+        &["policy", "show"],
+        &["prune", "--dry-run"],
+        &["forget", "--keep-last", "1", "--dry-run"],
+    ] {
         reader.run(words).ok();
     }
+    assert_eq!(reader.run(&["stats", "--json"]).ok().json(), stats);
+    let doctor = reader.run(&["doctor"]);
+    assert!(doctor.text().contains("not known: the repository takes no writes from here"), "{doctor}");
+    assert!(doctor.text().contains("state"), "{doctor}");
     assert_eq!(fs::read(machine.path("mine/out/old")).unwrap(), noise(1, 100_000));
     let check = reader.run(&["check", "--full"]);
     assert!(check.code == 0 && check.text().contains("no damage found"), "{check}");
@@ -125,6 +139,34 @@ fn a_repository_that_may_only_be_read_is_read_and_no_more() {
     permit(&machine.path("repository"), 0o755, 0o644);
     assert!(machine.objects() == before, "nothing was changed");
     goes_on(&machine, "a read-only repository");
+}
+
+#[test]
+fn what_may_not_be_read_makes_no_snapshot_and_no_profile_forgets_because_of_it() {
+    let machine = Machine::new();
+    for (name, folder) in [("private/file", 0o700), ("open/file", 0o755)] {
+        machine.write(name, name);
+        let folder = fs::Permissions::from_mode(folder);
+        fs::set_permissions(machine.source(name).parent().unwrap(), folder).unwrap();
+    }
+    let paths = [machine.source("private"), machine.source("open")];
+    machine.ok(&["backup", "source/private", "source/open"]);
+    permit(&machine.path("repository"), 0o777, 0o666);
+    let reader = Reader::new(&machine);
+    fs::set_permissions(&paths[0], fs::Permissions::from_mode(0o000)).unwrap();
+    let ran = reader.run(&["backup", "source/private"]).exits(1);
+    assert!(ran.err.contains("nothing was saved: ") && ran.err.contains("private: Permission denied"), "{ran}");
+    let config = format!(
+        "[profiles.home]\nrepository = {:?}\nkey-file = {:?}\n[profiles.home.backup]\npaths = {paths:?}\n\
+         [profiles.home.forget]\nkeep-last = 1\n",
+        machine.path("repository"),
+        machine.path("key")
+    );
+    fs::write(machine.path("mine/config.toml"), config).unwrap();
+    let mut run = reader.command(&["--config", "mine/config.toml", "run"]);
+    let ran = run.env_remove("COPAL_REPOSITORY").ran().exits(1);
+    assert!(ran.text().contains("private could be saved: the profile ends here, and nothing is forgotten"), "{ran}");
+    assert_eq!(machine.snapshots().len(), 2);
 }
 
 #[test]
@@ -243,7 +285,7 @@ fn who_may_not_do_all_restores_the_rest_and_is_told_what_is_missing() {
         let run = reader.run(&["restore", "--json", "--verify", &machine.whole(), "-t", "mine/out"]).exits(3);
         let named = if has_device { 3 } else { 1 };
         assert_eq!((number(&run, "errors"), number(&run, "files_verified")), (named, 3), "{round}: {run}");
-        assert_eq!(has_device, run.err.contains("/zero\",\"warning\":\"it is another name of"), "{run}");
+        assert_eq!(has_device, run.err.contains("/zero\",\"warning\":\"only root can make devices"), "{run}");
         assert!(run.err.contains("/closed\",\"warning\":\"it cannot be verified"), "{run}");
         assert!(!run.err.contains("an extended attribute could not be restored"), "{run}");
     }

@@ -21,6 +21,7 @@ mod outbox;
 mod output;
 mod repack;
 mod sorter;
+mod trouble;
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read;
@@ -51,14 +52,15 @@ pub use options::{Inherited, Options};
 pub use original::{EarlierCopy, Original, Originals};
 pub use parent::{Compared, Parent};
 pub use repack::{Repacked, repack};
+pub use trouble::{SkipKind, Trouble, TroubleKind};
 
 use crate::archive::ArchiveError;
 use crate::changed::{Gap, Narrowing};
 use crate::progress::Progress;
 use crate::reader::{Remembered, TreeError};
 use crate::repository::{Access, LocalClient};
-use crate::scan::{Scan, Skip, Sweep};
-use crate::system::{SEEN, bytes_of, tree_bytes};
+use crate::scan::{Scan, Sweep};
+use crate::system::SEEN;
 use crate::wait::wait;
 
 /// What is backed up.
@@ -102,52 +104,6 @@ impl From<ClaimError> for BackupError {
     }
 }
 
-/// An entry that was not saved, or not completely.
-#[derive(Debug)]
-pub struct Trouble {
-    /// The path by which the entry lies on this machine.
-    pub path: PathBuf,
-    /// The kind of trouble.
-    pub kind: TroubleKind,
-    /// The reason, as text.
-    pub why: String,
-}
-
-impl Trouble {
-    /// Its path as the tree has it: that of the system without the root.
-    fn tree_bytes(&self) -> Vec<u8> {
-        tree_bytes(&self.path).unwrap_or_else(|| bytes_of(self.path.as_os_str())).into_owned()
-    }
-}
-
-/// The kind of trouble with an entry.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum TroubleKind {
-    /// The entry is missing from the snapshot, or its content or an attribute is.
-    Unreadable,
-    /// The file changed each time it was read. The snapshot has what was read last.
-    Changing,
-    /// The entry is saved as it is. It has changed, and the lists of changes since the last whole walk did not have it.
-    Unlisted,
-    /// The entry was left out on purpose.
-    Skipped(SkipKind),
-}
-
-/// Why an entry was left out on purpose.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum SkipKind {
-    /// A socket, or a path to back up that is itself excluded: the user may not expect that.
-    Noted,
-    /// Everything else. Reported only on request.
-    Quiet,
-}
-
-impl From<&Skip> for SkipKind {
-    fn from(skip: &Skip) -> Self {
-        if matches!(skip, Skip::Socket | Skip::ExcludedRoot) { SkipKind::Noted } else { SkipKind::Quiet }
-    }
-}
-
 /// The result of a backup.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -165,6 +121,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// Entries that were not saved, or not completely.
     pub troubles: Vec<Trouble>,
+    /// Paths of the source of which no entry but directories was saved, and something could not be read.
+    pub unsaved: Vec<PathBuf>,
     /// The party that accepted the snapshot; none if the backup did not wait for the receipt.
     pub accepted_by: Option<IngestBy>,
     /// Why a write-only client could not keep its copy of the tree.
@@ -230,6 +188,12 @@ pub enum BackupError {
     /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
+    /// There are only directories, and something could not be read or is excluded.
+    #[error("nothing was saved: {}: {why}", .path.display())]
+    Unsaved { path: PathBuf, why: String },
+    /// There are only directories, which is not allowed. The parent snapshot has more.
+    #[error("nothing was saved: only directories are left, and snapshot {} has more", .parent.short())]
+    Emptied { parent: SnapshotId },
     /// A list of changes cannot be believed. [`backup`] then walks everything.
     #[error("everything has to be looked at: {0}")]
     Gap(#[from] Gap),
@@ -329,6 +293,7 @@ pub fn backup<'a>(
                 if let Source::Tree { scan, .. } = source {
                     let as_path = scan.as_path();
                     outcome.troubles.iter_mut().for_each(|trouble| trouble.path = as_path.place_of(&trouble.path));
+                    outcome.unsaved.iter_mut().for_each(|path| *path = as_path.place_of(path));
                 }
                 return Ok(outcome);
             }
@@ -339,6 +304,10 @@ pub fn backup<'a>(
                 continue;
             }
             Err(BackupError::Rejected(why)) => last = why,
+            Err(BackupError::Unsaved { path, why }) => {
+                let place = if let Source::Tree { scan, .. } = source { scan.as_path().place_of(&path) } else { path };
+                return Err(BackupError::Unsaved { path: place, why });
+            }
             Err(error) => return Err(error),
         }
         // A run of many hours may overlap many prunes: progress resets the attempts.

@@ -37,6 +37,9 @@ pub struct Options {
     pub is_dry_run: bool,
     /// Whether to make no snapshot if the tree equals that of the parent snapshot.
     pub skip_if_unchanged: bool,
+    /// Whether to make a snapshot also if it has nothing but directories although the parent snapshot has more, or something
+    /// could not be read.
+    pub may_be_empty: bool,
     /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
     pub rewrite_budget: f64,
     /// How hard blocks are compressed.
@@ -68,6 +71,7 @@ impl Options {
             detection: ChangeDetection::default(),
             is_dry_run: false,
             skip_if_unchanged: false,
+            may_be_empty: false,
             rewrite_budget: 0.0,
             compression: Compression::Auto,
             threads,

@@ -58,6 +58,9 @@ pub struct Saving {
     pub one_file_system: bool,
     /// Whether to make no snapshot if nothing has changed.
     pub skip_if_unchanged: bool,
+    /// Whether to make a snapshot also if it has nothing but directories although the last one has more, or something could not
+    /// be read.
+    pub may_be_empty: bool,
     /// Counts what is done; another thread may read it.
     pub progress: Arc<Progress>,
     /// Ends the backup early when it becomes true. What is stored by then is not stored again.
@@ -209,6 +212,7 @@ impl Copal {
             time: saving.time,
             user: std::env::var("USER").unwrap_or_default(),
             skip_if_unchanged: saving.skip_if_unchanged,
+            may_be_empty: saving.may_be_empty,
             rewrite_budget: REWRITE_BUDGET,
             wait: Some(SERVICE_ANSWERS),
             ..Options::new(self.host.clone(), names, self.threads)

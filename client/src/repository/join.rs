@@ -46,7 +46,7 @@ pub enum JoinError {
     #[error("the repository's record of client {0} does not agree with the enrollment")]
     Record(ClientId),
     #[error("this machine is a client of that repository already")]
-    AlreadyClient,
+    AlreadyClient(ClientId, Role),
     #[error(transparent)]
     Client(#[from] KeptError),
     #[error(transparent)]
@@ -75,7 +75,15 @@ pub fn join(
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
     let job = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
     let _alone = alone(state_dir)?;
-    let kept = kept(enrollment, state_dir)?;
+    let mut stale = None;
+    let kept = match kept(enrollment, state_dir) {
+        // Keys of a revoked client open nothing any more.
+        Err(JoinError::AlreadyClient(id, role)) if is_revoked(&job, id)? => {
+            stale = Some(role);
+            None
+        }
+        kept => kept?,
+    };
     let record = wait(clients::read(&job, id))?.ok_or(JoinError::Unknown(id))?;
     if let Some(done) = finished(&record, kept.as_ref())? {
         return Ok(done);
@@ -94,7 +102,11 @@ pub fn join(
     }
     let keys = match kept {
         Some(keys) => keys,
-        None => keep(enrollment, address, state_dir)?,
+        None => {
+            // Until here the old keys stay: without them the machine would not know that it was revoked.
+            stale.map(|role| discard(role, state_dir)).transpose()?;
+            keep(enrollment, address, state_dir)?
+        }
     };
     let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
     let joined = record.joined(public, now);
@@ -127,6 +139,10 @@ fn finished(record: &ClientRecord, kept: Option<&ClientKeys>) -> Result<Option<C
     }
 }
 
+fn is_revoked(job: &JobContext<'_>, client: ClientId) -> Result<bool, JoinError> {
+    Ok(wait(clients::read(job, client))?.is_some_and(|record| record.revoked.is_some()))
+}
+
 /// The keys that an interrupted run has written for this enrollment.
 fn kept(enrollment: &Enrollment, state_dir: &Path) -> Result<Option<ClientKeys>, JoinError> {
     let write_only = Credentials::find(state_dir)?.map(|kept| (kept.client, kept.keys, Role::WriteOnly));
@@ -134,7 +150,7 @@ fn kept(enrollment: &Enrollment, state_dir: &Path) -> Result<Option<ClientKeys>,
     match write_only.or(full) {
         None => Ok(None),
         Some((id, keys, role)) if (id, role) == (enrollment.client, enrollment.role()) => Ok(Some(keys)),
-        Some(_) => Err(JoinError::AlreadyClient),
+        Some((id, _, role)) => Err(JoinError::AlreadyClient(id, role)),
     }
 }
 

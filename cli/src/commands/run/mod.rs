@@ -145,7 +145,11 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
 fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> Result<Exit, Failure> {
     match (act, profile) {
         (Act::Backup, Profile { backup: Some(options), .. }) => {
-            backup::run(context, &Backup { dry_run, ..options.clone() })
+            // Rules would in time forget all that older snapshots have of a path that cannot be read.
+            match backup::saved(context, &Backup { dry_run, ..options.clone() })? {
+                (_, Some(path)) => Err(Failure::PathUnread { path }),
+                (exit, None) => Ok(exit),
+            }
         }
         (Act::Copy, Profile { copy: Some(options), .. }) => {
             let making = Making { dry_run, ..options.making };

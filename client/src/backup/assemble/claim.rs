@@ -1,5 +1,6 @@
 //! Claim: flushes the session, claims what is stored in manifests, and takes the receipts.
 
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -12,15 +13,18 @@ use copal_format::id::ObjectHash;
 use copal_format::limits::MANIFEST_PACKS;
 use copal_format::manifest::SnapshotClaim;
 use copal_format::pack::PackKind;
+use copal_format::path::TreePath;
 use copal_format::receipt::Receipt;
+use copal_format::snapshot::Counts;
 use copal_format::time::Time;
 use copal_jobs::view::{self, Parts};
 
 use super::super::manifest::{MANIFEST_EVERY, refusal};
-use super::super::{BackupError, Carryover, Claim, Outcome};
+use super::super::{BackupError, Carryover, Claim, Outcome, SkipKind, Trouble, TroubleKind};
 use super::{Assembly, Known, noting};
 use crate::clock::now;
 use crate::reader::index_of;
+use crate::scan::source_of;
 use crate::wait::{Patience, wait};
 
 impl Assembly<'_, '_> {
@@ -178,6 +182,7 @@ impl Assembly<'_, '_> {
         self.keep_pages();
         self.flush()?;
         self.count_narrowed(&tree)?;
+        self.refuse_empty()?;
         self.outcome.tally = self.session.tally();
         self.outcome.root = Some(tree.root);
         let is_same = self.attempt.parent.snapshot.is_some_and(|parent| parent.root == tree.root && parent.is_kept);
@@ -198,6 +203,39 @@ impl Assembly<'_, '_> {
                 Ok(std::mem::take(&mut self.outcome))
             }
         }
+    }
+
+    /// Notes paths of which nothing was saved because something could not be read. Fails if the snapshot would have nothing but
+    /// directories for that reason, or although the parent snapshot has more: a disk that is not mounted leaves an empty
+    /// directory. As the newest snapshot it would make rules forget those with files.
+    fn refuse_empty(&mut self) -> Result<(), BackupError> {
+        let (options, counts) = (self.attempt.options, self.outcome.counts);
+        if options.inherited.is_some() {
+            return Ok(());
+        }
+        let is_in =
+            |trouble: &Trouble, path: &TreePath| TreePath::new(trouble.tree_bytes()).is_ok_and(|of| of.is_within(path));
+        let unread_in = |path: &&TreePath| {
+            let mut unread = self.outcome.troubles.iter().filter(|trouble| trouble.kind == TroubleKind::Unreadable);
+            unread.any(|trouble| is_in(trouble, path))
+        };
+        let unsaved: Vec<PathBuf> = match self.base {
+            None => self.bare.iter().filter(unread_in).map(source_of).collect(),
+            // A narrowed backup meets only what has changed.
+            Some(_) => Vec::new(),
+        };
+        let is_empty = |counts: Counts| counts.files + counts.others + counts.bytes == 0;
+        if !options.may_be_empty && is_empty(counts) {
+            let is_why = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Skipped(SkipKind::Excluded));
+            if let Some(Trouble { path, why, .. }) = self.outcome.troubles.iter().find(|trouble| is_why(trouble.kind)) {
+                return Err(BackupError::Unsaved { path: path.clone(), why: why.clone() });
+            }
+            if let Some(parent) = self.attempt.parent.snapshot.filter(|parent| !is_empty(parent.counts)) {
+                return Err(BackupError::Emptied { parent: parent.id });
+            }
+        }
+        self.outcome.unsaved = unsaved;
+        Ok(())
     }
 
     /// Measures how far this machine's clock is off. If the store does not tell its time, there is no measurement.

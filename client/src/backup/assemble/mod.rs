@@ -124,6 +124,7 @@ impl Attempt<'_> {
             };
             // Packs that an earlier attempt of this process made count as its own too.
             let own = carried.packs.iter().map(|pack| pack.id).collect();
+            let bare = self.options.paths.iter().filter_map(|path| TreePath::new(path.clone()).ok());
             let mut assembly = Assembly {
                 attempt: self,
                 session,
@@ -142,6 +143,7 @@ impl Attempt<'_> {
                 copied: HashMap::new(),
                 open: None,
                 outcome,
+                bare: bare.collect(),
                 base: None,
                 started: now(),
                 clock: Clock::Own,
@@ -195,6 +197,8 @@ struct Assembly<'a, 'c> {
     /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
+    /// Paths of the source of which no entry but directories was met so far.
+    bare: Vec<TreePath>,
     /// In a narrowed backup, the counts of the parent snapshot without the entries that were looked at.
     base: Option<Counts>,
     started: Time,
@@ -254,6 +258,9 @@ impl Assembly<'_, '_> {
             return Ok(());
         }
         self.clock.saw(&entry.path, entry.ctime, (self.started, self.as_path.moves(&entry.path)));
+        if !self.bare.is_empty() && entry.kind() != EntryKind::Directory {
+            self.bare.retain(|path| !entry.path.is_within(path));
+        }
         let counts = &mut self.outcome.counts;
         match entry.kind() {
             EntryKind::File => {
