@@ -1,6 +1,7 @@
 //! A machine with a repository, in a temporary directory, used through the command as a person uses it.
 
 pub(crate) mod listing;
+mod ran;
 mod running;
 mod terminal;
 mod tree;
@@ -8,14 +9,14 @@ mod volume;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use ran::{Ran, Run};
 pub(crate) use running::{Running, signal, until, wait};
 pub(crate) use tree::{Image, assert_same, image, name, set_xattr};
 pub(crate) use volume::Volume;
@@ -25,14 +26,6 @@ pub(crate) const PASSPHRASE: &str = "correct horse";
 /// A machine with a repository. Commands open it with a key file, which takes no time; unless told otherwise.
 pub(crate) struct Machine {
     directory: TempDir,
-}
-
-/// What came of a command.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) code: i32,
-    pub(crate) out: Vec<u8>,
-    pub(crate) err: String,
 }
 
 /// What may happen to an object.
@@ -268,80 +261,6 @@ impl Machine {
         let _ = fs::remove_file(self.object(object));
         fs::create_dir_all(self.object(object).parent().unwrap()).unwrap();
         fs::write(self.object(object), bytes).unwrap();
-    }
-}
-
-/// Runs a command to its end.
-pub(crate) trait Run {
-    fn ran(&mut self) -> Ran;
-
-    /// The same with this on its standard input. A command that does not want all of it may end before it has it.
-    fn fed(&mut self, input: impl AsRef<[u8]>) -> Ran;
-}
-
-impl Run for Command {
-    fn ran(&mut self) -> Ran {
-        Ran::of(self.output().unwrap())
-    }
-
-    fn fed(&mut self, input: impl AsRef<[u8]>) -> Ran {
-        let mut child = self.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
-        Ran::of(child.wait_with_output().unwrap())
-    }
-}
-
-impl Ran {
-    /// A program that panicked is a failure, whatever was expected.
-    pub(crate) fn of(output: Output) -> Self {
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!err.contains("panicked"), "{err}");
-        Self { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
-    }
-
-    /// Succeeded, and had nothing to say against it.
-    pub(crate) fn ok(self) -> Self {
-        assert_eq!(self.code, 0, "{self}");
-        self
-    }
-
-    /// Ended with this exit code.
-    pub(crate) fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{self}");
-        self
-    }
-
-    /// The output as text.
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.out.clone()).unwrap()
-    }
-
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.text().lines().map(str::to_owned).collect()
-    }
-
-    /// The output as one JSON value.
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
-    }
-
-    /// The output as one JSON object a line.
-    pub(crate) fn rows(&self) -> Vec<Value> {
-        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// The failure that a command told in JSON: its kind.
-    pub(crate) fn kind(&self) -> String {
-        let last = self.err.lines().last().unwrap_or_default();
-        let failure: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {self}"));
-        assert_eq!(failure["exit_code"], self.code, "{self}");
-        text(&failure["kind"])
-    }
-}
-
-impl std::fmt::Display for Ran {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "exit code {}\n{}\n{}", self.code, String::from_utf8_lossy(&self.out), self.err)
     }
 }
 

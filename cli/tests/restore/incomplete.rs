@@ -1,4 +1,4 @@
-//! What cannot be restored as it was: which of it is an error, and that nothing else suffers by it.
+//! Entries that cannot be restored as they were: which failures are errors, and that all other entries are restored.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -105,7 +105,7 @@ fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
 /// that by the time of the last change of metadata, which nobody chooses. If that is the same, the entry may have been written
 /// to at that moment instead of getting its time afterwards.
 fn has_time(stat: &EntryStat, wanted: Time) -> bool {
-    let cut = |time: Time, grain| Time(time.0 - time.0.rem_euclid(grain));
+    let cut = |time: Time, grain| Time(time.0.saturating_sub(time.0.rem_euclid(grain)));
     let is_cut = |&grain: &i64| stat.ctime == cut(stat.ctime, grain) && stat.mtime == cut(wanted, grain);
     stat.mtime == wanted || (stat.ctime > stat.mtime && GRAINS.iter().any(is_cut))
 }
@@ -136,5 +136,7 @@ mod tests {
             assert!(!has(mtime - 1_000_000_000, now), "{grain}");
             assert_eq!(has(mtime, mtime), grain == 1, "it may have been written to then: {grain}");
         }
+        // A snapshot may name any time.
+        assert!(!has_time(&of_folder, Time(i64::MIN)));
     }
 }

@@ -224,7 +224,7 @@ impl Assembly<'_, '_> {
             // A narrowed backup meets only what has changed.
             Some(_) => Vec::new(),
         };
-        let is_empty = |counts: Counts| counts.files + counts.others + counts.bytes == 0;
+        let is_empty = |counts: Counts| (counts.files, counts.others, counts.bytes) == (0, 0, 0);
         if !options.may_be_empty && is_empty(counts) {
             let is_why = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Skipped(SkipKind::Excluded));
             if let Some(Trouble { path, why, .. }) = self.outcome.troubles.iter().find(|trouble| is_why(trouble.kind)) {
