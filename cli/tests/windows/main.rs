@@ -22,7 +22,7 @@ fn a_tree_saved_on_windows_comes_back_there() {
     machine.write("a file.txt", b"some text");
     machine.write("Grüße/日本/🦀.txt", b"names");
     machine.write("empty", b"");
-    machine.write("large.bin", &noise(1, 3 << 20));
+    machine.write("large.bin", noise(1, 3 << 20));
     fs::create_dir(machine.source("an empty directory")).unwrap();
     machine.touch_all();
 
@@ -44,7 +44,7 @@ fn a_tree_saved_on_windows_comes_back_there() {
 fn what_is_forgotten_on_windows_is_deleted_there() {
     let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();
-    machine.write("first", &noise(1, 4 << 20));
+    machine.write("first", noise(1, 4 << 20));
     machine.windows(&["backup", &windows_path(&machine.source(""))]).ok();
     fs::remove_file(machine.source("first")).unwrap();
     machine.write("second", b"small");
@@ -142,7 +142,7 @@ fn owners_and_modes_that_windows_does_not_have_are_said_once() {
     machine.linux(&["init"]).ok();
     for number in 0..20 {
         machine.write(&format!("{number}"), b"x");
-        fs::set_permissions(machine.source(&number.to_string()), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(machine.source(number.to_string()), fs::Permissions::from_mode(0o600)).unwrap();
     }
     machine.linux(&["backup", machine.source("").to_str().unwrap()]).ok();
     let ran = machine.windows(&["restore", &machine.latest(), "--target", &windows_path(&machine.path("back"))]);
