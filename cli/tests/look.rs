@@ -255,6 +255,13 @@ fn what_the_repository_holds_is_counted() {
     assert_eq!(number(&stats, "stored_bytes"), stored.sum::<u64>());
     assert!((2..20).contains(&number(&stats, "chunks")), "{stats}");
     assert_eq!((number(&stats, "dead_bytes"), number(&stats, "trapped_bytes")), (0, 0));
+    assert_eq!(number(&stats, "unclaimed_bytes"), 0);
+    let left = machine.path("repository/packs/ab").join("ab".repeat(32));
+    fs::create_dir_all(left.parent().unwrap()).unwrap();
+    fs::write(&left, [0; 4_000]).unwrap();
+    let shown = machine.run(&["stats"]).ok().text();
+    assert!(shown.contains("3.91 KiB in packs of backups that run, or that were killed"), "{shown}");
+    fs::remove_file(&left).unwrap();
     machine.run(&["forget", &second]).ok();
     let stats = machine.run(&["stats", "--json"]).ok().json();
     assert_eq!(number(&stats, "snapshots"), 1);

@@ -5,8 +5,10 @@ use core::time::Duration;
 use copal_client::clock;
 use copal_client::wait::wait;
 use copal_format::index::Index;
+use copal_format::layout::Prunable;
 use copal_jobs::objects;
 use copal_jobs::prune::{self, prune};
+use copal_jobs::view::View;
 
 use super::context::Context;
 use super::snapshots::named;
@@ -38,12 +40,23 @@ pub(super) fn run(context: &Context<'_>, options: &look::Stats) -> Result<Exit, 
         files: counts().fold(0, |sum, counts| sum.saturating_add(counts.files)),
         logical_bytes: counts().fold(0, |sum, counts| sum.saturating_add(counts.bytes)),
         stored_bytes: stored.iter().map(|object| object.stat.length).sum(),
+        unclaimed_bytes: stored
+            .iter()
+            .filter(|object| is_unclaimed(&view, object.key.as_str()))
+            .map(|object| object.stat.length)
+            .sum(),
         packs: view.state.packs.len() as u64,
         chunks: view.indexes.values().map(count_chunks).sum(),
         dead_bytes: dead.dead_bytes + dead.trapped_bytes,
         trapped_bytes: dead.trapped_bytes,
     })?;
     Ok(context.exit_of(&history))
+}
+
+/// Whether this is a pack that the state does not have: of an upload that goes on, or of one that was killed.
+fn is_unclaimed(view: &View, key: &str) -> bool {
+    let name = Prunable::parse(key).filter(|name| !view.state.doomed.contains_key(name));
+    matches!(name, Some(Prunable::Pack(_, pack)) if !view.state.packs.contains_key(&pack))
 }
 
 /// Counts the chunks, each once, however many copies it has. Merges the sorted segments as it reads them.

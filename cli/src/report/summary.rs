@@ -299,6 +299,8 @@ pub struct Stats {
     pub files: u64,
     pub logical_bytes: u64,
     pub stored_bytes: u64,
+    /// Bytes of packs that no accepted manifest claims.
+    pub unclaimed_bytes: u64,
     pub packs: u64,
     pub chunks: u64,
     pub dead_bytes: u64,
@@ -311,6 +313,10 @@ impl Answer for Stats {
         writeln!(out, "files         {}", human::count(self.files))?;
         writeln!(out, "data in them  {}", human::size(self.logical_bytes))?;
         writeln!(out, "stored        {}", human::size(self.stored_bytes))?;
+        if self.unclaimed_bytes > 0 {
+            let unclaimed = human::size(self.unclaimed_bytes);
+            writeln!(out, "  of it       {unclaimed} in packs of backups that run, or that were killed")?;
+        }
         writeln!(out, "packs         {}", human::count(self.packs))?;
         writeln!(out, "chunks        {}", human::count(self.chunks))?;
         writeln!(out, "not needed    {}", human::size(self.dead_bytes))?;
