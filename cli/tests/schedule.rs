@@ -41,7 +41,7 @@ impl User {
         Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(user.path("copal")).ran().ok();
         let home = user.path("home").display().to_string();
         user.tool("systemctl", &format!("echo \"$@\" >> {home}/calls\n"));
-        user.tool("systemd-analyze", "case \"$2\" in *someday*) exit 1;; esac\n");
+        user.tool("systemd-analyze", "case \"$2\" in *99:00*) exit 1;; esac\n");
         let table = format!("{home}/table");
         user.tool(
             "crontab",
@@ -75,9 +75,14 @@ impl User {
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with(":/usr/bin:/bin", arguments)
+    }
+
+    /// Runs `schedule` with these directories of programs behind the user's own.
+    fn run_with(&self, programs: &str, arguments: &[&str]) -> Ran {
         let mut command = Command::new(self.path("copal"));
         command.arg("schedule").args(arguments).env_clear().env("HOME", self.path("home"));
-        command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display())).current_dir("/");
+        command.env("PATH", format!("{}{programs}", self.path("bin").display())).current_dir("/");
         // A timer will not have these variables of the shell.
         command.env("COPAL_REPOSITORY", "azblob://of/shell").env("COPAL_PASSWORD", "of a shell");
         if rustix::process::geteuid().is_root() {
@@ -129,9 +134,23 @@ fn a_timer_without_its_credentials_is_told_of() {
 #[test]
 fn a_calendar_that_systemd_does_not_know_installs_nothing() {
     let user = User::new();
-    user.configure(&PROFILES.replace("Mon..Fri 22:00", "someday"));
-    assert!(user.run(&["install", "--by", "systemd"]).exits(1).err.contains("calendar someday"));
+    user.configure(&PROFILES.replace("Mon..Fri 22:00", "Mon..Fri 99:00"));
+    assert!(user.run(&["install", "--by", "systemd"]).exits(1).err.contains("calendar Mon..Fri 99:00"));
     assert!(!user.path("home/.config/systemd").exists());
+}
+
+#[test]
+fn what_cannot_be_started_is_not_installed_and_what_ran_before_stays() {
+    let user = User::new();
+    user.run(&["install", "home", "--by", "systemd"]).ok();
+    user.tool("systemctl", "exit 1\n");
+    user.run(&["install", "--by", "systemd"]).exits(1);
+    let rows = user.run(&["list", "--by", "systemd", "--json"]).ok().json();
+    let states: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["profile"], &row["installed"])).collect();
+    assert_eq!(states, [(&"home".into(), &true.into()), (&"odd".into(), &false.into())]);
+    fs::remove_file(user.path("bin/crontab")).unwrap();
+    let ran = user.run_with("", &["install", "home", "--by", "cron"]);
+    assert!(ran.code == 2 && ran.err.contains("there is no program crontab here"), "{ran}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::system::{call, delete, is_system, ours, usage, write_open};
+use super::system::{call, delete, is_system, not_run, ours, usage, write_open};
 use crate::report::Failure;
 use crate::schedule::cron::{line, mark};
 use crate::schedule::{Job, MARK};
@@ -51,7 +51,7 @@ fn others(crontab: &str, profiles: &[String]) -> String {
 /// The user's crontab; empty if there is none. Fails if `crontab -l` fails or gives anything but UTF-8, because the caller
 /// writes the whole crontab back.
 fn crontab() -> Result<String, Failure> {
-    let failed = |cause| Failure::io("run", "crontab", cause);
+    let failed = |cause| not_run("crontab", cause);
     let output = Command::new("crontab").arg("-l").env("LC_ALL", "C").output().map_err(failed)?;
     let told = String::from_utf8_lossy(&output.stderr);
     match String::from_utf8(output.stdout) {

@@ -58,9 +58,19 @@ fn is_ours(text: &str) -> bool {
     text.starts_with(MARK)
 }
 
+/// Why a program of the system did not run.
+pub(super) fn not_run(program: &str, cause: io::Error) -> Failure {
+    match cause.kind() {
+        io::ErrorKind::NotFound => Failure::Usage(format!(
+            "there is no program {program} here: install it, or have another scheduler run \"copal run PROFILE\""
+        )),
+        _ => Failure::io("run", program, cause),
+    }
+}
+
 /// Runs a program of the system, which must succeed; its input is given. Gives what it writes.
 pub(super) fn call(program: &str, arguments: &[&str], input: &str) -> Result<String, Failure> {
-    let failed = |cause| Failure::io("run", program, cause);
+    let failed = |cause| not_run(program, cause);
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;

@@ -23,7 +23,19 @@ pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
     }
     let directory = directory()?;
     fs::create_dir_all(&directory).map_err(|cause| Failure::io("write", &directory, cause))?;
-    let timers = jobs.iter().map(|job| write(&directory, job)).collect::<Result<Vec<_>, _>>()?;
+    let before: Vec<String> = installed()?.into_iter().map(|(profile, _)| profile).collect();
+    let started = start(&directory, jobs);
+    if started.is_err() {
+        // Units that never ran would be listed as installed. The first error is the one to tell.
+        for job in jobs.iter().filter(|job| !before.contains(&job.profile)) {
+            let _ = discard(&directory, &job.profile);
+        }
+    }
+    started
+}
+
+fn start(directory: &Path, jobs: &[Job]) -> Result<(), Failure> {
+    let timers = jobs.iter().map(|job| write(directory, job)).collect::<Result<Vec<_>, _>>()?;
     systemctl(&["daemon-reload"])?;
     for timer in &timers {
         systemctl(&["enable", timer])?;
@@ -53,11 +65,14 @@ pub(super) fn remove(profiles: &[String]) -> Result<(), Failure> {
     let directory = directory()?;
     for profile in profiles {
         systemctl(&["disable", "--now", &format!("{}.timer", unit(profile))])?;
-        for kind in ["timer", "service"] {
-            delete(&directory.join(format!("{}.{kind}", unit(profile))))?;
-        }
+        discard(&directory, profile)?;
     }
     if profiles.is_empty() { Ok(()) } else { systemctl(&["daemon-reload"]) }
+}
+
+fn discard(directory: &Path, profile: &str) -> Result<(), Failure> {
+    let file = |kind: &str| directory.join(format!("{}.{kind}", unit(profile)));
+    ["timer", "service"].iter().try_for_each(|kind| delete(&file(kind)))
 }
 
 fn systemctl(arguments: &[&str]) -> Result<(), Failure> {
