@@ -75,10 +75,10 @@ pub struct Naming {
 #[derive(Args, Clone, Debug)]
 pub struct Patterns {
     /// Leave out paths that match the pattern; may be repeated.
-    #[arg(short, long, value_name = "GLOB")]
+    #[arg(short, long, value_name = "GLOB", value_parser = values::glob)]
     pub exclude: Vec<String>,
     /// Like --exclude, whatever the case of letters.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
     pub iexclude: Vec<String>,
     /// Leave out paths that match a pattern in this file, one per line; may be repeated.
     #[arg(long, value_name = "FILE")]

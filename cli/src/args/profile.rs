@@ -196,11 +196,25 @@ impl Hooks {
 /// Only signs of calendars: the text goes into a unit.
 fn when(text: &str) -> Result<String, String> {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || " *,:/.~_-".contains(sign);
-    match !text.trim().is_empty() && text.chars().all(is_sign) {
+    let has_time = text.contains(|sign: char| sign.is_ascii_digit() || sign == '*');
+    // A zone may follow.
+    let is_calendar = has_time || text.to_ascii_lowercase().split_whitespace().next().is_some_and(is_calendar);
+    match text.chars().all(is_sign) && is_calendar {
         true => Ok(text.trim().to_owned()),
         false => Err("a calendar is like daily, 03:30 or \"Mon..Fri 22:00\" (systemd.time explains it)".into()),
     }
 }
+
+/// A calendar without digits: a word of systemd, or days of the week, whole or by their first three letters.
+fn is_calendar(word: &str) -> bool {
+    let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let is_day = |part: &str| part.is_empty() || days.iter().any(|day| part == *day || part == &day[..3]);
+    CALENDARS.contains(&word) || word.split([',', '.']).all(is_day)
+}
+
+/// The words of systemd for a calendar.
+const CALENDARS: [&str; 9] =
+    ["minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually", "yearly", "annually"];
 
 /// Only signs of crontabs: the text goes into one.
 fn fields(text: &str) -> Result<String, String> {
@@ -219,7 +233,10 @@ mod tests {
     #[test]
     fn calendars_hold_nothing_that_ends_their_line() {
         assert_eq!(when(" Mon..Fri *-*-* 22:00 ").as_deref(), Ok("Mon..Fri *-*-* 22:00"));
-        for bad in ["", "daily\nExecStart=/bin/x", "daily%h", "$(x)", "daily;"] {
+        for good in ["daily", "Weekly", "Mon,Wed..Fri", "sunday 3:00", "*:0/15", "weekly Europe/Berlin"] {
+            assert_eq!(when(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "daily\nExecStart=/bin/x", "daily%h", "$(x)", "daily;", "sometimes", "funday UTC"] {
             assert!(when(bad).is_err(), "{bad:?}");
         }
         assert_eq!(fields("17  3 * * 1-5\n").as_deref(), Ok("17 3 * * 1-5"));

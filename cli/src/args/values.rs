@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use clap::ValueEnum;
 use copal_client::compression::Compression;
+use copal_client::filter::{BadPattern, Case, FilterBuilder};
 use copal_format::time::Time;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -129,6 +130,11 @@ pub fn parts(text: &str) -> Result<u32, BadValue> {
     let number = |text: &str| text.trim().parse::<NonZeroU32>().map_err(|_| BadValue::Share);
     let (part, parts) = (number(part)?, number(parts)?);
     if part <= parts { Ok(parts.get()) } else { Err(BadValue::Share) }
+}
+
+/// Reads a pattern of paths.
+pub fn glob(text: &str) -> Result<String, BadPattern> {
+    FilterBuilder::new().add(text, Case::Exact).map(|()| text.to_owned())
 }
 
 /// Reads an instant; without an offset it is in the zone of this machine.

@@ -16,9 +16,11 @@ pub(super) fn run(context: &Context<'_>, options: &Configuration) -> Result<Exit
             let config = read(context.global)?;
             let profiles =
                 config.profiles().map(|profile| CheckedProfile { name: profile.name.clone(), acts: profile.acts() });
-            context
-                .report
-                .answer(&Checked { path: config.path.display().to_string(), profiles: profiles.collect() })?;
+            context.report.answer(&Checked {
+                path: config.path.display().to_string(),
+                profiles: profiles.collect(),
+                missing: config.missing()?.into_iter().collect(),
+            })?;
         }
         Configuration::Show(options) => {
             let config = read(context.global)?;

@@ -1,6 +1,9 @@
 //! Keys: which keys a table has, and how clap reads their values.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
@@ -75,6 +78,32 @@ pub(super) fn known(reading: &Reading, profile: &str, section: &Section) -> Resu
         };
         let tables: &[&str] = if table.name.is_empty() { &names } else { &[] };
         table.refuse_strange(reading, &table.full_name(profile), found, tables)?;
+    }
+    Ok(())
+}
+
+/// A key that names a file or a path that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Missing {
+    pub line: usize,
+    pub key: String,
+    pub path: String,
+}
+
+/// Notes the files that the keys of a profile name and that are not there, and the paths to back up.
+pub(super) fn missing(reading: &Reading, profile: &Section, found: &mut BTreeSet<Missing>) -> Result<(), ConfigError> {
+    for table in TABLES {
+        let section = if table.name.is_empty() { Some(profile) } else { profile.section(reading, table.name)? };
+        for (key, option) in table.keys() {
+            let is_read = option.is_positional() || value_name(&option) == "FILE" && key != WRITTEN;
+            let Some(entry) = section.and_then(|section| section.get(&key)).filter(|_| is_read) else { continue };
+            for path in values(reading, &key, &option, entry)? {
+                let path = Path::new(&path);
+                if std::fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+                    found.insert(Missing { line: entry.line, key: key.clone(), path: path.display().to_string() });
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -251,5 +280,7 @@ fn command(reading: &Reading, key: &str, _: &Arg, entry: &Entry) -> Result<Vec<O
     }
 }
 
+/// The key of a file that a run writes.
+const WRITTEN: &str = "metrics-file";
 /// The option of `backup` whose key has the command itself.
 const STREAM: &str = "stdin-from-command";

@@ -20,12 +20,15 @@ use crate::system::guarded::{self, NotGuarded};
 use crate::system::{own_configuration, system_configuration};
 
 pub use error::ConfigError;
+pub use keys::Missing;
 pub use profile::{Act, Profile};
 use section::{Lines, Reading, Section};
 
 #[derive(Debug)]
 pub struct Config {
     pub path: PathBuf,
+    /// What `~` stands for.
+    home: Option<PathBuf>,
     /// Every profile, with all keys that it takes from others.
     resolved: BTreeMap<String, Section>,
     /// The profiles that can be run or named: all that no other uses.
@@ -86,13 +89,29 @@ impl Config {
                 }
                 profile.forget = None;
             }
+            if profile.forget.as_ref().is_some_and(|forget| forget.keep.is_empty()) {
+                let line = section.section(&reading, "forget")?.map_or(section.line, |forget| forget.line);
+                return Err(
+                    reading.wrong(line, format!("[profiles.{name}.forget] keeps nothing: all would be forgotten"))
+                );
+            }
             if let Some(strange) = profile.own.notify.iter().find(|name| !notify.contains_key(*name)) {
                 let line = section.get("notify").map_or(section.line, |entry| entry.line);
                 return Err(reading.wrong(line, format!("there is no table [notify.{strange}]")));
             }
             profiles.insert(name.clone(), profile);
         }
-        Ok(Self { path: reading.path, resolved, profiles, notify })
+        Ok(Self { path: reading.path, home: reading.home, resolved, profiles, notify })
+    }
+
+    /// The files and paths that the keys of profiles name and that are not there, by line.
+    pub fn missing(&self) -> Result<BTreeSet<Missing>, ConfigError> {
+        let reading = Reading { path: self.path.clone(), home: self.home.clone(), by_variables: false };
+        let mut missing = BTreeSet::new();
+        for name in self.profiles.keys() {
+            keys::missing(&reading, &self.resolved[name], &mut missing)?;
+        }
+        Ok(missing)
     }
 
     /// The profiles of these names; without names all that have something to do.

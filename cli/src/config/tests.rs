@@ -127,11 +127,24 @@ fn what_is_wrong_is_told_with_its_line() {
     refused("[profiles.a.check]\nread-data = true\nread-data-share = \"1/2\"\n", 2, "cannot be used with");
     refused("[profiles.a]\nrepository = \"r\"\n", 2, "begins with");
     refused("[profiles.a.backup]\npaths = [\"home\"]\n", 2, "begins with");
+    refused("[profiles.a.backup]\npaths = [\"/a\"]\nexclude = [\"*.o\", \"[\"]\n", 3, "the pattern \"[\" is not valid");
+    refused("[profiles.a.forget]\nhost = \"x\"\nkeep-last = 0\n", 1, "[profiles.a.forget] keeps nothing");
+    refused("[profiles.a.schedule]\nat = \"sometimes\"\n", 2, "a calendar is like daily");
     refused("[profiles.a]\nbackup = true\n", 2, "is a table, or false");
     refused("[profiles.a]\nrepository = \n", 2, "");
     refused("[profiles.\"a/b\"]\n", 1, "is no name");
     refused("[profiles.a.backup]\npaths = [\"/a\"]\ninit = true\n", 3, "unknown key");
     refused("[profiles.a.backup]\npaths = [\"/a\"]\nhelp = true\n", 3, "unknown key");
+}
+
+#[test]
+fn what_a_configuration_names_and_is_not_there_is_told_with_its_line() {
+    let text = "[profiles.base]\nkey-file = \"/no/key\"\n[profiles.a]\nuse = \"base\"\nmetrics-file = \"/no/copal.prom\"\n\
+                [profiles.a.backup]\npaths = [\"/\", \"/no\"]\nexclude-file = \"~/no\"\n\
+                [profiles.b]\nuse = \"base\"\n";
+    let missing = read(text).unwrap().missing().unwrap();
+    let told: Vec<_> = missing.iter().map(|one| (one.line, one.key.as_str(), one.path.as_str())).collect();
+    assert_eq!(told, [(2, "key-file", "/no/key"), (7, "paths", "/no"), (8, "exclude-file", "/home/u/no")]);
 }
 
 #[test]

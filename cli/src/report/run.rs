@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::human;
 use super::{Answer, Columns};
 use crate::args::schedule::Timer;
-use crate::config::Act;
+use crate::config::{Act, Missing};
 use crate::exit::Exit;
 
 #[derive(Serialize, Clone, Debug)]
@@ -124,6 +124,8 @@ fn code<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
 pub struct Checked {
     pub path: String,
     pub profiles: Vec<CheckedProfile>,
+    /// Files and paths that it names and that are not there.
+    pub missing: Vec<Missing>,
 }
 
 /// A profile that no other uses.
@@ -140,6 +142,9 @@ impl Answer for Checked {
             let acts: Vec<String> = profile.acts.iter().map(ToString::to_string).collect();
             let acts = if acts.is_empty() { "nothing to run".to_owned() } else { acts.join(", ") };
             writeln!(out, "profile {}: {acts}", profile.name)?;
+        }
+        for Missing { line, key, path } in &self.missing {
+            writeln!(out, "line {line}: {key} names {}, which is not there now", human::text(path))?;
         }
         Ok(())
     }

@@ -283,6 +283,7 @@ fn a_configuration_is_looked_for_checked_shown_and_explained() {
     assert!(checked.contains("profile machine: backup, forget, prune, check"), "{checked}");
     let checked = machine.command(&["config", "check", "--json"]).env("COPAL_CONFIG", "named.toml").ran().ok().json();
     assert_eq!(checked["profiles"][0]["acts"][0], "backup");
+    assert_eq!(checked["missing"][0]["key"], "key-file", "{checked}");
     configure(&machine, HOME);
     let shown = run(&machine, &["config", "show", "home"]).ok().text();
     assert!(shown.contains("[profiles.home.backup]\nexclude = [\"*.o\"]") && shown.contains("key-file"), "{shown}");

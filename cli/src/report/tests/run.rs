@@ -31,7 +31,11 @@ fn profile_report() -> ProfileReport {
 }
 
 fn checked() -> Checked {
-    Checked { path: "/c".into(), profiles: vec![CheckedProfile { name: "home".into(), acts: vec![Act::Backup] }] }
+    Checked {
+        path: "/c".into(),
+        profiles: vec![CheckedProfile { name: "home".into(), acts: vec![Act::Backup] }],
+        missing: Vec::new(),
+    }
 }
 
 #[test]
