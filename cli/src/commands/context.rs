@@ -66,6 +66,14 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Names the repository in a failure of its store. For a command that uses no other one.
+    pub(super) fn with_repository(&self, failure: Failure) -> Failure {
+        match (failure, self.location()) {
+            (Failure::Store(error), Ok(location)) => Failure::StoreOf { location: location.to_string(), error },
+            (failure, _) => failure,
+        }
+    }
+
     /// The only repository that this machine is enrolled in as write-only; none if there are none or several.
     fn enrolled_at(&self) -> Result<Option<Location>, Failure> {
         let directories = self.places().map(|places| Credentials::directories(places.state())).unwrap_or_default();

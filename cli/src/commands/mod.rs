@@ -78,8 +78,13 @@ pub fn run() -> Exit {
         Err(error) => return report::usage(&error, arguments.iter().map(OsString::as_os_str)),
     };
     let report = Printer::new(&line.global);
-    let done = config::with_profile(&line, &report)
-        .and_then(|global| dispatch(&Context::new(&global, &report), &line.command));
+    let done = config::with_profile(&line, &report).and_then(|global| {
+        let context = Context::new(&global, &report);
+        let uses_others =
+            matches!(line.command, Command::Copy(_) | Command::Sync(_) | Command::Import(_) | Command::Run(_));
+        let done = dispatch(&context, &line.command);
+        if uses_others { done } else { done.map_err(|failure| context.with_repository(failure)) }
+    });
     done.unwrap_or_else(|failure| report.fail(&failure))
 }
 

@@ -146,7 +146,7 @@ impl Failure {
                 "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
             }
             Self::PathUnread { .. } => {
-                "look at who may read it and whether it is mounted, or take it out of the profile"
+                "look at who may read it and whether it is mounted, or take it out of the profile; \"allow-empty = true\" saves it empty"
             }
             Self::Unsaved { .. } => {
                 "look at who may read it, whether it is mounted, and at --exclude; \"--allow-empty\" saves the directories alone"
@@ -187,7 +187,7 @@ impl Failure {
             Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
             Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
             Self::Interrupted => "what was stored is kept; the next run continues from there",
-            Self::Store(error) => return advice_on_store(error),
+            Self::Store(error) | Self::StoreOf { error, .. } => return advice_on_store(error),
             Self::Io { cause, .. } if is_full(cause) => "free some space there and run it again",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)

@@ -1,5 +1,6 @@
 //! Clients: the results of `client`. Field names are stable; `docs/cli.md` explains each.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -32,6 +33,18 @@ impl SignerField {
             role: signer.role,
             claimed_host: (!is_its_own).then(|| claimed.clone()),
         }
+    }
+
+    /// The signers of a list's rows, in their order; each with its id if another one has its name.
+    pub fn column<'r>(rows: impl Iterator<Item = &'r Self> + Clone) -> impl Iterator<Item = String> {
+        let mut ids: BTreeMap<&str, BTreeSet<ClientId>> = BTreeMap::new();
+        for row in rows.clone() {
+            ids.entry(&row.client_name).or_default().insert(row.client);
+        }
+        rows.map(move |row| match ids[row.client_name.as_str()].len() {
+            1 => row.human(),
+            _ => format!("{} {}", row.human(), row.client.short()),
+        })
     }
 
     pub fn human(&self) -> String {

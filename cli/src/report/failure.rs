@@ -145,6 +145,12 @@ pub enum Failure {
     Declined,
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("repository {location}")]
+    StoreOf {
+        location: String,
+        #[source]
+        error: StoreError,
+    },
     #[error("cannot {act} {thing}")]
     Io {
         /// What was tried: `read`, `write`.
@@ -250,7 +256,7 @@ impl Failure {
             Self::ClientKeys { .. } => "client_keys",
             Self::Rejected { .. } => "rejected",
             Self::NotYetAccepted { .. } => "not_yet_accepted",
-            Self::Store(_) | Self::Io { .. } => "io",
+            Self::Store(_) | Self::StoreOf { .. } | Self::Io { .. } => "io",
             Self::Declined => "declined",
             Self::Interrupted => "interrupted",
             Self::OutputClosed => "output_closed",

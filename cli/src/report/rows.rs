@@ -106,14 +106,14 @@ impl List for SnapshotRow {
             return writeln!(out, "no snapshots");
         }
         let mut table = Table::new(&["ID", "Time", "Host", "Client", "Tags", "Label", "Paths", ">Files", ">Size"]);
-        for row in rows {
+        for (row, client) in rows.iter().zip(SignerField::column(rows.iter().map(|row| &row.signer))) {
             let mut tags: Vec<String> = row.tags.iter().map(|tag| human::text(tag)).collect();
             tags.extend(row.pinned.then(|| "(pinned)".to_owned()));
             table.row(vec![
                 row.id.short(),
                 human::time(row.time.0),
                 human::text(&row.host),
-                row.signer.human(),
+                client,
                 tags.join("\n"),
                 human::text(&row.label),
                 row.paths.human(),

@@ -49,7 +49,8 @@ impl Answer for ForgetReport {
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new(&["", "ID", "Time", "Host", "Client", "Paths", "Why"]);
-        for row in &self.snapshots {
+        let signers = self.snapshots.iter().map(|row| &row.signer);
+        for (row, client) in self.snapshots.iter().zip(SignerField::column(signers)) {
             let verdict = if row.keep { "keep" } else { "forget" };
             let reasons: Vec<String> = row.reasons.iter().map(|reason| human::text(reason)).collect();
             table.row(vec![
@@ -57,7 +58,7 @@ impl Answer for ForgetReport {
                 row.id.short(),
                 human::time(row.time.0),
                 human::text(&row.host),
-                row.signer.human(),
+                client,
                 row.paths.human(),
                 reasons.join(", "),
             ]);

@@ -121,7 +121,10 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     let (before, after) = (format!("before-{act}"), format!("after-{act}"));
     let told =
         Told { hook: &before, profile: &profile.name, act: Some(act), exit_code: None, report: None::<&ActReport> };
-    let ended = hook::call(hooks, &told, interrupted).and_then(|()| act_of(&acting, profile, act, is_dry_run));
+    let ended = hook::call(hooks, &told, interrupted).and_then(|()| {
+        let ended = act_of(&acting, profile, act, is_dry_run);
+        if act == Act::Copy { ended } else { ended.map_err(|failure| acting.with_repository(failure)) }
+    });
     let mut report = ActReport::new(act, began, printer.taken());
     let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
         // The act itself answers to this process. Only what it prints besides goes to the closed output.

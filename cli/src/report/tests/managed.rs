@@ -230,6 +230,10 @@ fn a_revocation_and_a_policy_say_what_they_leave() {
 fn a_client_is_named_with_its_role_and_no_claim_of_it_turns_the_writing() {
     assert_eq!(signer().human(), "till (write-only, says it is \"file\\u{202e}server\")");
     assert_eq!(SignerField { claimed_host: None, ..signer() }.human(), "till (write-only)");
+    let (one, other) = (signer(), SignerField { client: ClientId([9; 16]), ..signer() });
+    let shown = |rows: &[&SignerField]| SignerField::column(rows.iter().copied()).collect::<Vec<_>>();
+    assert_eq!(shown(&[&one, &one]), [one.human(), one.human()]);
+    assert_eq!(shown(&[&one, &other])[1], format!("{} 09090909", one.human()));
     assert_eq!(json_of(&signer())["claimed_host"], "file\u{202e}server", "programs get it as it is");
     let mut table = Vec::new();
     SnapshotRow::human(&[SnapshotRow { host: "a\u{200b}b".into(), ..snapshot_row() }], &mut table).unwrap();
