@@ -174,6 +174,8 @@ fn snapshots_may_be_chosen_and_a_wrong_password_is_told_as_such() {
     assert!(ran.kind() == "wrong_passphrase" && ran.err.contains("RESTIC_PASSWORD"), "{ran}");
     let ran = wrong(SECRET, "source").exits(10);
     assert!(ran.err.contains("no repository of restic"), "{ran}");
+    machine.write("config", "[repository]\n");
+    wrong(SECRET, "source").exits(10);
     wrong(SECRET, "nowhere").exits(10);
     wrong(SECRET, "https://backup.example").exits(2);
     let ran = machine.run(&["import", "restic", "restic"]).exits(1);

@@ -284,7 +284,8 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
             Err(why) => odd = Some(ResticError::Damaged { object, why: why.to_string() }),
         }
     }
-    Err(odd.unwrap_or(ResticError::WrongPassword(wrong)))
+    // Borg's repositories have a "config" too, and no keys.
+    Err(odd.unwrap_or(if wrong == 0 { ResticError::Absent } else { ResticError::WrongPassword(wrong) }))
 }
 
 /// An error of one object. It is one of the whole store if the configuration cannot be read either: else a disk that goes
