@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use crate::kit::{Machine, Run, noise, text};
+use crate::kit::{Machine, Run, noise, number, text};
 use copal_client::backend::Backend;
 use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
@@ -60,6 +60,25 @@ fn a_source_that_has_lost_all_its_files_is_saved_only_if_that_is_allowed() {
     machine.backup(&["--allow-empty"]);
     machine.backup(&[]);
     assert_eq!(machine.snapshots().len(), 4);
+}
+
+#[test]
+fn a_path_of_several_that_has_lost_its_files_is_told_until_it_may_be_empty_or_they_are_back() {
+    let machine = Machine::with([("disk/folder/file", "1"), ("home/file", "1")]);
+    let save = |options: &[&str]| machine.run(&[&["backup", "source/disk", "source/home"], options].concat());
+    save(&[]).ok();
+    machine.remove("disk/folder/file");
+    for options in [&[][..], &["--force"], &[]] {
+        let ran = save(options).exits(3);
+        assert!(ran.err.contains("/source/disk: only directories are left"), "{ran}");
+    }
+    save(&["--exclude", "source/disk"]).ok();
+    machine.write("disk/folder/file", "1");
+    save(&[]).ok();
+    machine.remove("disk/folder/file");
+    save(&[]).exits(3);
+    save(&["--allow-empty"]).ok();
+    save(&[]).ok();
 }
 
 #[test]
@@ -210,6 +229,14 @@ fn a_command_that_fails_saves_nothing_of_what_it_has_written() {
     let ran = machine.run(&["backup", "--stdin-from-command", "--", "sh", "-c", "echo half; exit 3"]).exits(1);
     assert!(ran.err.contains("exit status: 3"), "{ran}");
     assert_eq!(machine.snapshots().len(), 0);
+    fs::write(machine.path("dump"), noise(3, 40 << 20)).unwrap();
+    let dump = |end: &str| {
+        machine.run(&["backup", "--json", "--stdin-from-command", "--", "sh", "-c", &format!("cat dump; {end}")])
+    };
+    let ran = dump("exit 3").exits(1);
+    assert!(ran.err.contains("of this run are kept"), "{ran}");
+    let saved = number(&dump("true").ok(), "bytes_new");
+    assert!(saved < 10 << 20, "{saved} bytes were stored again");
 }
 
 #[test]

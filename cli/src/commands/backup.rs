@@ -11,7 +11,7 @@ use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use copal_client::causes::with_causes;
 use copal_client::entropy::SystemEntropy;
-use copal_client::progress::Progress;
+use copal_client::progress::{KeptSoFar, Progress};
 use copal_client::repository::{Access, ReaderProgram};
 use copal_client::wait::wait;
 use copal_client::words::bytes_of;
@@ -132,7 +132,7 @@ pub(super) fn saved(context: &Context<'_>, options: &Backup) -> Result<(Exit, Op
     Ok((exit, outcome.unsaved.into_iter().next()))
 }
 
-/// Shows the progress of what makes a snapshot, and says what is kept if it is interrupted.
+/// Shows the progress of what makes a snapshot, and says what is kept if it ends early.
 pub(super) fn watched(
     report: &Printer,
     act: &'static str,
@@ -142,8 +142,13 @@ pub(super) fn watched(
     let watch = report.watch(act, progress.clone());
     let made = make();
     drop(watch);
-    if matches!(made, Err(BackupError::Interrupted)) {
-        report.warn(&kept(progress.kept()));
+    match (&made, progress.kept()) {
+        // Part of what was claimed may have been rejected.
+        (Err(BackupError::Rejected(_) | BackupError::Barred(_)), _) => {}
+        (Err(BackupError::Interrupted), so_far) | (Err(_), so_far @ KeptSoFar::Part { .. }) => {
+            report.warn(&kept(so_far));
+        }
+        _ => {}
     }
     Ok(made?)
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::kill::{at_points, every, with_key};
-use crate::kit::{Machine, Ran, Run, noise, number};
+use crate::kit::{Machine, Ran, Run, Volume, noise, number};
 
 /// A machine with one snapshot, and with something new to save.
 fn machine() -> Machine {
@@ -86,6 +86,25 @@ fn on_a_full_disk_forget_and_prune_find_room_and_a_backup_does_not() {
     on_a_full_disk(&["prune", "--grace", "0s"]).ok();
     let left: u64 = machine.objects().values().map(|bytes| bytes.len() as u64).sum();
     assert!(left < 10_000_000, "{left} bytes are left");
+    machine.run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn what_was_stored_before_the_disk_was_full_is_not_uploaded_again() {
+    let machine = Machine::bare();
+    let Some(_volume) = Volume::mount(&machine, "repository", &["mkfs.ext4", "-q"]) else { return };
+    fs::remove_dir(machine.path("repository/lost+found")).unwrap();
+    machine.init(&[]).ok();
+    machine.write("first", noise(6, 70 << 20));
+    machine.write("second", noise(7, 70 << 20));
+    let ran = machine.run(&["backup", "source"]);
+    assert!(ran.err.contains("copal: repository repository: no space left"), "{ran}");
+    assert!(ran.err.contains("of this run are kept: the next one does not upload them again"), "{ran}");
+    fails(ran, "no space left", "free some space and run it again", "a small disk");
+    assert_eq!(number(&machine.run(&["stats", "--json"]), "unclaimed_bytes"), 0);
+    machine.remove("second");
+    let saved = number(&machine.run(&["backup", "source", "--json"]).ok(), "bytes_new");
+    assert!(saved < 20 << 20, "{saved} bytes were stored again");
     machine.run(&["check", "--full"]).ok();
 }
 

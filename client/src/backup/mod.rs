@@ -215,6 +215,18 @@ pub enum BackupError {
     Interrupted,
 }
 
+impl BackupError {
+    /// Whether the packs stored before are whole, and the store may still take a manifest that claims them. A full store
+    /// has as much room again as the pack that did not fit had taken.
+    fn leaves_packs(&self) -> bool {
+        match self {
+            Self::Stream(_) | Self::Archive(_) | Self::Scratch(_) | Self::Original(_) => true,
+            Self::Store(error) | Self::Job(JobError::Store(error)) => matches!(error, StoreError::Full { .. }),
+            _ => false,
+        }
+    }
+}
+
 /// Packs that are stored and not yet accepted. The next attempt may claim the packs of a rejected one.
 #[derive(Default)]
 struct Carryover {

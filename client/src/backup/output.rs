@@ -158,11 +158,24 @@ impl<'a> Output<'a> {
     }
 
     /// Tells the session what is stored; fails early if a pack could not be.
-    pub(super) fn check(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
+    fn check(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         while let Ok(stored) = self.stored.try_recv() {
             self.take(stored?, session, note);
         }
         Ok(())
+    }
+
+    /// Tells the session what is stored, whatever became of other packs. Waits for uploads under way, as after an
+    /// interrupt.
+    pub(super) fn take_stored(&mut self, session: &mut Session, note: &mut Note<'_>) {
+        let until = *self.until.get_or_insert(Instant::now() + AFTER_A_WISH_TO_END);
+        while self.out > 0 {
+            match self.stored.recv_deadline(until) {
+                Ok(Ok(pack)) => self.take(pack, session, note),
+                Ok(Err(_)) => self.out -= 1,
+                Err(_) => return,
+            }
+        }
     }
 
     fn take(&mut self, pack: StoredPack, session: &mut Session, note: &mut Note<'_>) {
@@ -211,7 +224,7 @@ fn store_pack(store: Option<&dyn Store>, pack: GivenPack) -> Result<StoredPack, 
 
 /// Interval at which waiting code checks for an interrupt.
 const SLICE: Duration = Duration::from_millis(100);
-/// How long uploads under way may take after an interrupt.
+/// How long uploads under way may take after an interrupt or a failure.
 const AFTER_A_WISH_TO_END: Duration = Duration::from_secs(6);
 
 #[cfg(test)]

@@ -11,17 +11,18 @@ use copal_format::client::Role;
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_format::index::{Index, Status};
 use copal_format::layout;
+use copal_format::path::TreePath;
 use copal_format::snapshot::{Counts, MetadataSeen};
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
-use copal_format::tree::{Entry, VerifiedPage};
+use copal_format::tree::{Entry, EntryKind, VerifiedPage};
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
 use copal_store::Store;
 
 use super::kept::KeptFile;
 use super::{BackupError, Options, Source};
-use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of, pieces};
+use crate::reader::{BlockReader, EntryStream, PageReader, Pages, ReadError, TreeError, index_of, pieces};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
@@ -31,6 +32,8 @@ pub struct Parent {
     pub snapshot: Option<Compared>,
     /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
     pub checkpoint: Option<Compared>,
+    /// Paths that the snapshot records as unreadable.
+    unread: Vec<Vec<u8>>,
     /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
     /// The domain's index.
@@ -91,7 +94,7 @@ impl Parent {
             Some(kept) => kept.clone(),
             None => Arc::new(Nothing),
         };
-        Self { snapshot, checkpoint: None, pages, index: index_of(view, client.domain), kept }
+        Self { snapshot, checkpoint: None, unread: Vec::new(), pages, index: index_of(view, client.domain), kept }
     }
 
     fn of_repository(
@@ -112,7 +115,7 @@ impl Parent {
         // This client's own come first. A full client without any may be a machine that was set up again.
         let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
         candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
-        let (mut snapshot, mut checkpoint) = (None, None);
+        let (mut snapshot, mut checkpoint, mut unread) = (None, None, Vec::new());
         for ((signer, number), record) in candidates {
             if record.partial && checkpoint.is_some() {
                 continue;
@@ -136,12 +139,12 @@ impl Parent {
             let (begun, counts) = (info.started, info.counts);
             let found = Some(Compared { id: record.id, root: signed.claim.root, begun, counts, is_kept: true });
             if !record.partial {
-                snapshot = found;
+                (snapshot, unread) = (found, info.troubles.unreadable_paths);
                 break;
             }
             checkpoint = found;
         }
-        Ok(Self::with(repository, client.domain, view, (snapshot, checkpoint)))
+        Ok(Self { unread, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
     }
 
     fn with(
@@ -153,12 +156,28 @@ impl Parent {
         let store: Arc<dyn Store> = repository.store().clone();
         let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
         let pages = Arc::new(PageReader::new(blocks, view, repository.domain_keys(domain)));
-        Self { snapshot, checkpoint, index: pages.index(), pages, kept: None }
+        Self { snapshot, checkpoint, unread: Vec::new(), index: pages.index(), pages, kept: None }
     }
 
     /// The trees to compare with, the preferred one first.
     pub(super) fn trees(&self) -> impl Iterator<Item = Compared> {
         self.checkpoint.into_iter().chain(self.snapshot)
+    }
+
+    /// Whether the snapshot has anything but directories at a path, or records that it should.
+    pub(super) fn has_more_than_directories(&self, path: &TreePath) -> Result<bool, TreeError> {
+        let Some(snapshot) = self.snapshot else { return Ok(false) };
+        if self.unread.iter().any(|unread| unread == path.as_bytes()) {
+            return Ok(true);
+        }
+        let mut entries = EntryStream::new(&*self.pages, snapshot.root);
+        entries.seek(path.clone());
+        while let Some(entry) = entries.next_readable()?.filter(|entry| entry.path.is_within(path)) {
+            if entry.kind() != EntryKind::Directory {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether anything of the domain is flagged, wanted or lost.

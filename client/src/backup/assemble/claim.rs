@@ -1,6 +1,5 @@
 //! Claim: flushes the session, claims what is stored in manifests, and takes the receipts.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -65,10 +64,10 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// After an interrupt: claims the data packs that are stored, so that the next run need not upload them again. Tree
-    /// packs are left out, because their pages may refer to chunks that are not stored.
+    /// Before the backup ends without a snapshot: claims the data packs that are stored, so that the next run need not
+    /// upload them again. Tree packs are left out, because their pages may refer to chunks that are not stored.
     pub(super) fn claim_stored(&mut self) -> Result<(), BackupError> {
-        self.output.check(&mut self.session, &mut noting(&mut self.own, self.carried))?;
+        self.output.take_stored(&mut self.session, &mut noting(&mut self.own, self.carried));
         let packs = std::mem::take(&mut self.carried.packs).into_iter().chain(self.session.take_stored());
         let stored: Vec<_> = packs.filter(|pack| pack.kind == PackKind::Data).collect();
         if self.chain.is_none() || stored.is_empty() {
@@ -183,6 +182,7 @@ impl Assembly<'_, '_> {
         self.flush()?;
         self.count_narrowed(&tree)?;
         self.refuse_empty()?;
+        self.note_bare()?;
         self.outcome.tally = self.session.tally();
         self.outcome.root = Some(tree.root);
         let is_same = self.attempt.parent.snapshot.is_some_and(|parent| parent.root == tree.root && parent.is_kept);
@@ -205,36 +205,54 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Notes paths of which nothing was saved because something could not be read. Fails if the snapshot would have nothing but
-    /// directories for that reason, or although the parent snapshot has more: a disk that is not mounted leaves an empty
-    /// directory. As the newest snapshot it would make rules forget those with files.
-    fn refuse_empty(&mut self) -> Result<(), BackupError> {
-        let (options, counts) = (self.attempt.options, self.outcome.counts);
-        if options.inherited.is_some() {
+    /// Fails if the snapshot would have nothing but directories because something could not be read or is excluded, or
+    /// although the parent snapshot has more: a disk that is not mounted leaves an empty directory. As the newest snapshot
+    /// it would make rules forget those with files.
+    fn refuse_empty(&self) -> Result<(), BackupError> {
+        let options = self.attempt.options;
+        let is_empty = |counts: Counts| (counts.files, counts.others, counts.bytes) == (0, 0, 0);
+        if options.inherited.is_some() || options.may_be_empty || !is_empty(self.outcome.counts) {
             return Ok(());
         }
-        let is_in =
-            |trouble: &Trouble, path: &TreePath| TreePath::new(trouble.tree_bytes()).is_ok_and(|of| of.is_within(path));
-        let unread_in = |path: &&TreePath| {
-            let mut unread = self.outcome.troubles.iter().filter(|trouble| trouble.kind == TroubleKind::Unreadable);
-            unread.any(|trouble| is_in(trouble, path))
-        };
-        let unsaved: Vec<PathBuf> = match self.base {
-            None => self.bare.iter().filter(unread_in).map(source_of).collect(),
-            // A narrowed backup meets only what has changed.
-            Some(_) => Vec::new(),
-        };
-        let is_empty = |counts: Counts| (counts.files, counts.others, counts.bytes) == (0, 0, 0);
-        if !options.may_be_empty && is_empty(counts) {
-            let is_why = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Skipped(SkipKind::Excluded));
-            if let Some(Trouble { path, why, .. }) = self.outcome.troubles.iter().find(|trouble| is_why(trouble.kind)) {
-                return Err(BackupError::Unsaved { path: path.clone(), why: why.clone() });
-            }
-            if let Some(parent) = self.attempt.parent.snapshot.filter(|parent| !is_empty(parent.counts)) {
-                return Err(BackupError::Emptied { parent: parent.id });
-            }
+        let is_why = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Skipped(SkipKind::Excluded));
+        if let Some(Trouble { path, why, .. }) = self.outcome.troubles.iter().find(|trouble| is_why(trouble.kind)) {
+            return Err(BackupError::Unsaved { path: path.clone(), why: why.clone() });
         }
-        self.outcome.unsaved = unsaved;
+        match self.attempt.parent.snapshot.filter(|parent| !is_empty(parent.counts)) {
+            Some(parent) => Err(BackupError::Emptied { parent: parent.id }),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes the paths of which nothing but directories was saved because something could not be read, or although the
+    /// parent snapshot has more. The snapshot records the latter as unreadable, so that the next backup notes them again:
+    /// until a path has files again, or the user permits it to be empty.
+    fn note_bare(&mut self) -> Result<(), BackupError> {
+        // A narrowed backup meets only what has changed. A copy of a snapshot has its troubles.
+        if self.base.is_some() || self.attempt.options.inherited.is_some() {
+            return Ok(());
+        }
+        let attempt = self.attempt;
+        for path in std::mem::take(&mut self.bare) {
+            let is_in = |trouble: &Trouble| {
+                trouble.kind == TroubleKind::Unreadable
+                    && TreePath::new(trouble.tree_bytes()).is_ok_and(|of| of.is_within(&path))
+            };
+            let troubles = &self.outcome.troubles;
+            let is_unread = troubles.iter().any(is_in);
+            let is_meant = attempt.options.may_be_empty
+                || troubles.iter().any(|trouble| {
+                    trouble.kind == TroubleKind::Skipped(SkipKind::Excluded) && trouble.path == source_of(&path)
+                });
+            if !is_unread && (is_meant || !attempt.parent.has_more_than_directories(&path)?) {
+                continue;
+            }
+            if !is_unread {
+                let why = "only directories are left of what the last snapshot has".to_owned();
+                self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+            }
+            self.outcome.unsaved.push(source_of(&path));
+        }
         Ok(())
     }
 

@@ -150,8 +150,11 @@ impl Attempt<'_> {
                 listed: Instant::now(),
             };
             let made = assembly.take(source, &tools).and_then(|()| assembly.finish());
-            if matches!(made, Err(BackupError::Interrupted)) {
-                assembly.claim_stored()?;
+            match &made {
+                Err(BackupError::Interrupted) => assembly.claim_stored()?,
+                // The user is told why the backup ended. If this fails too, the next run uploads the packs again.
+                Err(error) if error.leaves_packs() => drop(assembly.claim_stored()),
+                _ => {}
             }
             made
         })
