@@ -250,6 +250,8 @@ impl Assembly<'_, '_> {
             if !is_unread {
                 let why = "only directories are left of what the last snapshot has".to_owned();
                 self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+                // A snapshot records the first names only.
+                self.outcome.troubles.rotate_right(1);
             }
             self.outcome.unsaved.push(source_of(&path));
         }
