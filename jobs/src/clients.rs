@@ -32,7 +32,7 @@ pub async fn admitted(job: &JobContext<'_>, client: ClientId) -> Result<Option<C
     Ok(known.record.filter(|_| !known.is_late))
 }
 
-/// Only if that fault is planted.
+/// Drops a revocation, if a test has planted that fault.
 fn forget_revocation(mut record: ClientRecord) -> ClientRecord {
     record.revoked = record.revoked.filter(|_| !is_planted(Mistake::RevocationForgets));
     record

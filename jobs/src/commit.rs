@@ -189,7 +189,7 @@ struct Folded {
     new: Option<(ObjectHash, Vec<u8>)>,
 }
 
-/// Makes the run of one kind: the changes, merged with as many of the newest runs as keeps their number small. None if
+/// Makes the run of one kind: the changes, merged with enough of the newest runs to keep their number small. None if
 /// one of these is gone: the root is superseded, or the state is lost. The next read of the state tells which.
 async fn fold_records(
     job: &JobContext<'_>,
@@ -242,8 +242,8 @@ async fn write_overlays(
     Ok(true)
 }
 
-/// Writes an overlay run of a domain for the root of this number: the new marks, merged with as many of the newest runs
-/// as keeps the number of runs small. Notes its name in the delta. False if a run to be merged is gone.
+/// Writes an overlay run of a domain for the root of this number: the new marks, merged with enough of the newest runs
+/// to keep their number small. Notes its name in the delta. False if a run to be merged is gone.
 pub(crate) async fn write_marks(
     job: &JobContext<'_>,
     old: &State,

@@ -44,7 +44,7 @@ impl JobContext<'_> {
         self.now_or(Time(0)).await
     }
 
-    /// Like [`Self::now`], where nothing is written because of it: another time if the store takes no writes.
+    /// Like [`Self::now`], but `other` if the store takes no writes. For callers that write nothing because of it.
     pub async fn now_or(&self, other: Time) -> Result<Time, StoreError> {
         match self.now().await {
             Err(error) if error.refuses_writes() => Ok(other),

@@ -1,4 +1,5 @@
-//! Expire: lists the snapshots that the signed policy no longer keeps in an expiry, and has ingest fold it in.
+//! Expire: writes an expiry, which lists the snapshots that the signed policy no longer keeps, and has ingest fold it
+//! in.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +43,7 @@ pub async fn expire(job: &JobContext<'_>, by: IngestBy) -> Result<Report, JobErr
 /// Like [`expire`], one expiry after another until the budget is over. Each expiry counts by itself.
 pub async fn expire_until(job: &JobContext<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
     let mut report = Report::default();
-    // There may be many expiries. Only if none of them takes effect is another service in the way.
+    // There may be many expiries. If several in a row take no effect, another service is in the way.
     let mut in_vain = 0;
     while in_vain < ATTEMPTS {
         if budget.is_over() {
@@ -101,5 +102,5 @@ async fn decide(job: &JobContext<'_>, view: &View, report: &mut Report) -> Resul
 
 /// Snapshots only, no indexes.
 const SNAPSHOTS: Parts = Parts { kinds: &[RunKind::Snapshots], domains: Some(BTreeSet::new()) };
-/// How often in a row expiries may take no effect.
+/// How many expiries in a row may take no effect.
 const ATTEMPTS: u32 = 16;

@@ -78,7 +78,7 @@ mistakes! {
 /// How long things stay, and how many of them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// So many of the newest roots always stay.
+    /// How many of the newest roots always stay.
     pub roots_kept: usize,
     /// Roots younger than this always stay.
     pub roots_age: Duration,

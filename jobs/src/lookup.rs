@@ -71,7 +71,7 @@ impl FarIndex {
         Ok(heights)
     }
 
-    /// The heights of ids all of whose copies count.
+    /// The heights of ids whose copies all count.
     async fn first_heights(&self, store: &dyn Store, ids: &[ChunkId]) -> Result<Vec<Option<u8>>, JobError> {
         let calls = self.segments.iter().map(|part| async move {
             let (key, head) = match part {

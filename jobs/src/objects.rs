@@ -241,8 +241,8 @@ async fn part_of(store: &dyn Store, object: &Key, range: Range<u64>) -> Result<B
     }
 }
 
-/// Like [`list`], for objects named by hashes, of which there may be millions: behind the first page, the parts by the
-/// first digit are listed at once.
+/// Like [`list`], for objects named by hashes, of which there may be millions. After the first page, lists the 16 first
+/// digits at the same time.
 pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, JobError> {
     let page = store.list(prefix, None, LIST_PAGE).await?;
     let last = match page.objects.last() {
@@ -261,7 +261,7 @@ pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Lis
     Ok(page.objects.into_iter().chain(rest.into_iter().flatten()).collect())
 }
 
-/// Ignores a full disk for objects that only inform: they must not keep a job from its end.
+/// Ignores a full disk for objects that only inform: a job must be able to finish without them.
 pub(crate) fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
     match noted {
         Err(JobError::Store(StoreError::Full { .. })) => Ok(()),

@@ -22,8 +22,8 @@ pub async fn current(job: &JobContext<'_>, view: &View) -> Result<Option<(u64, S
     let name = layout::change(number);
     let bytes = objects::read(job.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
     let change = Change::vouched(number, hash, &bytes).map_err(|error| JobError::damaged(&name, error))?;
-    // A root older than the rule that only the owner signs policies may name another policy, as the golden repository's
-    // does. That policy stays in force until the owner sets a new one.
+    // Once, policies did not need the owner's signature. A root from then, as in the golden repository, may name a
+    // policy without it. That policy stays in force until the owner sets a new one.
     let found = change.owner_policy().or_else(|| last(&change));
     let mut policy = found.ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
     if is_planted(Mistake::GuardIgnored) {
@@ -52,7 +52,7 @@ pub(crate) struct Guarded {
     pub(crate) protected: BTreeSet<SnapshotId>,
     /// Held series, with reasons.
     pub(crate) held: Vec<Held>,
-    /// How long everything that was accepted stays at least.
+    /// The least time that everything accepted stays.
     pub(crate) floor: Duration,
 }
 

@@ -67,7 +67,7 @@ impl Chains {
     }
 }
 
-/// Reads the newest note. A note that cannot be read, or is not one, is no note.
+/// Reads the newest note. An unreadable or malformed note counts as no note.
 pub(crate) async fn last(job: &JobContext<'_>, kind: &str) -> Result<Progress, JobError> {
     let notes = until(job, kind, job.now_to_note().await?).await?;
     let Some(newest) = notes.first().filter(|listed| listed.stat.length <= NOTE_BYTES) else {
@@ -99,7 +99,7 @@ pub(crate) async fn note(job: &JobContext<'_>, kind: &str, progress: &Progress) 
     }
 }
 
-/// Deletes everything among the notes but the newest.
+/// Deletes everything below the notes' prefix except the newest note.
 pub(crate) async fn delete_old(job: &JobContext<'_>, kind: &str) -> Result<(), JobError> {
     let newest = until(job, kind, job.now().await?).await?.into_iter().next().map(|listed| listed.key);
     let listed = all(job, kind).await?.into_iter().map(|listed| listed.key);
@@ -107,8 +107,8 @@ pub(crate) async fn delete_old(job: &JobContext<'_>, kind: &str) -> Result<(), J
     objects::delete(job.store, &old).await
 }
 
-/// The notes up to `now`, newest first. A later one was planted, or a clock was ahead: until then it would hide from
-/// every run what it says was done.
+/// The notes up to `now`, newest first. A note from the future was planted, or a clock was fast. Until its time comes,
+/// every run would skip the work that it calls done.
 async fn until(job: &JobContext<'_>, kind: &str, now: Time) -> Result<Vec<Listed>, JobError> {
     let first = name(kind, now);
     let is_note = |listed: &Listed| {
@@ -119,7 +119,7 @@ async fn until(job: &JobContext<'_>, kind: &str, now: Time) -> Result<Vec<Listed
     Ok(all(job, kind).await?.into_iter().filter(is_note).collect())
 }
 
-/// Lists what lies among the notes. A link or a pipe there would fail every listing, so it is deleted.
+/// Lists everything below the notes' prefix. A link or a pipe there would fail every listing, so it is deleted.
 async fn all(job: &JobContext<'_>, kind: &str) -> Result<Vec<Listed>, JobError> {
     match objects::list(job.store, &prefix(kind)).await {
         Err(StoreError::Obstructed { key }) if key.starts_with(&prefix(kind)) => {
@@ -132,7 +132,7 @@ async fn all(job: &JobContext<'_>, kind: &str) -> Result<Vec<Listed>, JobError> 
     }
 }
 
-/// The domains behind `after`; all domains if there are none behind it.
+/// The domains after `after`; all domains if `after` is the last.
 pub(crate) fn behind(mut domains: Vec<DomainId>, after: Option<DomainId>) -> Vec<DomainId> {
     domains.sort_unstable();
     let first = domains.partition_point(|domain| Some(*domain) <= after);

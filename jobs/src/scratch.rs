@@ -9,7 +9,8 @@ use copal_store::{Store, copies};
 
 use crate::objects::COPIED;
 
-/// The store for one run: what the run reads of the index is copied to temporary files. Without room for them the store itself.
+/// A store for one run that keeps copies of what it reads of index and state, in temporary files. Without room for
+/// these, `store` itself.
 pub fn with_copies(store: &Arc<dyn Store>) -> Arc<dyn Store> {
     match copies::begin(store.clone(), &std::env::temp_dir(), COPIED) {
         Ok(copies) => Arc::new(copies),

@@ -1,8 +1,8 @@
-//! Share id: names a share, and the objects of it.
+//! Share id: names a share and its objects.
 
 use copal_store::Key;
 
-/// Names a share. It follows from the key in the link; the key does not follow from it.
+/// Names a share. Derived from the key in the link; the key cannot be derived from it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShareId(String);
 

@@ -1,4 +1,4 @@
-//! Shares: sealed copies of files that a link opens (`docs/format.md`, section 2.3). Their key stands only in the link, so
+//! Shares: sealed copies of files that a link opens (`docs/format.md`, section 2.3). Their key is only in the link, so
 //! jobs and gateways know names, lengths and terms.
 //!
 //! A share exists while its terms do. They are created last and deleted first.
@@ -68,7 +68,7 @@ pub async fn remove(store: &dyn Store, id: &ShareId) -> Result<Ended, JobError> 
     let mut all = Vec::new();
     for prefix in [id.list().as_str().to_owned(), format!("{DATA}{}/", id.as_str()), format!("{TAKEN}{}/", id.as_str())]
     {
-        // Whatever else a person or a system has put there is nobody's to delete.
+        // Other objects there, put by a person or a system, are not deleted.
         all.extend(
             list(store, &prefix)
                 .await?
@@ -76,7 +76,7 @@ pub async fn remove(store: &dyn Store, id: &ShareId) -> Result<Ended, JobError> 
                 .filter(|found| ShareId::of(found.key.as_str()).as_ref() == Some(id)),
         );
     }
-    // From here on nobody opens it, whatever becomes of the rest.
+    // From here on nobody can open the share, even if deleting the rest fails.
     delete(store, &[id.terms()]).await?;
     let keys: Vec<Key> = all.iter().map(|listed| listed.key.clone()).collect();
     delete(store, &keys).await?;
@@ -97,7 +97,7 @@ pub(crate) async fn sweep(job: &JobContext<'_>) -> Result<Ended, JobError> {
         return Ok(ended);
     }
     let now = match job.now().await {
-        // A directory tells the time by a write. What is over can be deleted once there is room.
+        // A directory store needs a write to tell the time. Shares that are over are deleted once there is room.
         Err(StoreError::Full { .. }) => return Ok(ended),
         now => now?,
     };
@@ -138,11 +138,11 @@ async fn is_over(job: &JobContext<'_>, id: &ShareId, objects: &[Listed], now: Ti
 
 /// Objects of sealed bytes in one share: 4 GiB.
 pub const OBJECTS_MOST: u64 = 256;
-/// How often a share may be opened at most.
+/// The most times that a share may be opened.
 pub const OPENINGS_MOST: u32 = 1000;
-/// How many seconds a share may last at most.
+/// The most seconds that a share may last.
 pub const LONGEST: u64 = 90 * DAY as u64;
-/// How many seconds a ticket is valid at most.
+/// The most seconds that a ticket is valid.
 pub const TICKET: u64 = DAY as u64;
 const DAY: i64 = 24 * 60 * 60;
 const LABEL_BYTES: usize = 4 << 10;

@@ -16,7 +16,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Lists these prefixes. An object with another name was made by no writer of this format, and counts for nothing.
+    /// Lists these prefixes. Ignores objects with names that no writer of this format gives.
     pub(crate) async fn list(job: &JobContext<'_>, prefixes: &[&str]) -> Result<Self, JobError> {
         let mut objects = BTreeMap::new();
         for prefix in prefixes {

@@ -155,7 +155,7 @@ impl View {
         let few: BTreeSet<DomainId> = few.chain([first]).copied().collect();
         match self.load_indexes(store, few).await {
             Ok(()) => Ok(()),
-            // One that cannot be read is nobody's fault but its own.
+            // An unreadable index of a later domain must not fail this one.
             Err(_) => self.turn_to(store, *first).await,
         }
     }

@@ -12,7 +12,7 @@ use copal_store::{Key, Op, Stat, Store, StoreError};
 /// The object that the store has but does not give, and why; none if the error says something else.
 pub fn refusal(error: &StoreError) -> Option<(&str, String)> {
     match error {
-        // Without a key it is about the store or its clock.
+        // An error without a key is about the store or its clock.
         StoreError::Io { key, source, .. } if !key.is_empty() => Some((key, format!("it cannot be read: {source}"))),
         StoreError::Obstructed { key } => Some((key, "something other than an object is in its place".to_owned())),
         _ => None,

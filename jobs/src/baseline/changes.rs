@@ -17,7 +17,6 @@ use crate::objects;
 use crate::policy;
 use crate::view::View;
 
-/// The changes and expiries since the baseline.
 pub(super) struct Changes {
     changes: Vec<Signed>,
     expiries: Vec<Expiry>,
@@ -70,7 +69,7 @@ impl Changes {
         operations.flat_map(|operation| operation.proven())
     }
 
-    /// The possible steps of each snapshot, in order. An expiry comes behind the last change that it names.
+    /// The possible steps of each snapshot, in order. An expiry comes after the last change that it names.
     pub(super) fn steps(&self) -> BTreeMap<SnapshotId, Vec<Step<'_>>> {
         let mut steps: BTreeMap<SnapshotId, Vec<Step<'_>>> = BTreeMap::new();
         let mut expiries = self.expiries.iter().peekable();
@@ -162,7 +161,7 @@ impl InForce {
     }
 }
 
-/// The objects of a chain from behind one link up to another, each with the hash of the object before it, if that
+/// The objects of a chain after link `from`, up to link `to`, each with the hash of the object before it, if that
 /// exists. The inner error says why the last object is not the one that the state names.
 async fn read_chain(
     job: &JobContext<'_>,
@@ -192,7 +191,6 @@ async fn read_chain(
 /// How many objects in a row may be lost.
 const GAP: u32 = 100;
 
-/// An object of a chain.
 struct Link {
     number: u64,
     previous: Option<ObjectHash>,

@@ -20,7 +20,6 @@ use crate::error::JobError;
 use crate::objects;
 use crate::view::View;
 
-/// What clients have claimed since the baseline.
 #[derive(Default)]
 pub(super) struct Claims {
     /// Manifests that the state has decided, except rejected ones.
@@ -37,7 +36,6 @@ pub(super) struct Claims {
 pub(super) struct Lost {
     /// The snapshot it may commit.
     pub(super) snapshot: SnapshotId,
-    /// The domain of its client.
     pub(super) domain: DomainId,
     pub(super) by_full_client: bool,
 }
@@ -63,13 +61,13 @@ pub(super) struct Claim {
 }
 
 impl Claims {
-    /// All claims since a state, also those that nobody has decided.
+    /// All claims since a state, including undecided ones.
     pub(super) async fn since(job: &JobContext<'_>, before: &View, view: &View) -> Result<Self, JobError> {
         let clients = clients::below_behind(job.store, "manifests/", &before.state.heads).await?;
         Self::of(job, before, view, clients).await
     }
 
-    /// The claims since a state of the clients about which a newer state has decided anything.
+    /// The claims since `before` of the clients whose heads differ in `view`.
     pub(super) async fn decided_since(job: &JobContext<'_>, before: &View, view: &View) -> Result<Self, JobError> {
         let heads = view.state.heads.iter().filter(|(client, head)| before.state.heads.get(client) != Some(head));
         Self::of(job, before, view, heads.map(|(client, _)| *client).collect()).await
@@ -133,7 +131,7 @@ impl Chain<'_> {
         let numbered = listed.iter().filter_map(|listed| Some((number(listed)?, Time(listed.stat.created.0))));
         let numbered: Vec<(u64, Time)> = numbered.collect();
         let last = reached(self.from, CHAIN_LEAP, numbered.iter().map(|(number, _)| *number));
-        // What a client wrote after its revocation is not read: it may be much, and lie there for ever.
+        // A client's manifests after its revocation are not read: there may be many, and no job deletes them.
         let head = self.head.map_or(0, |head| head.number);
         let last = record.revoked.map_or(last, |(good, _)| last.min(good.max(head)));
         let calls = numbered.into_iter().filter(|(number, _)| *number <= last).map(|(number, stored)| {

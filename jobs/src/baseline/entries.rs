@@ -166,7 +166,8 @@ fn holds(segments: &[Segment<Bytes>], entry: &Entry) -> bool {
     segments.iter().any(|segment| segment.find(&entry.id).any(|found| found == entry.location))
 }
 
-/// A keyed checksum of entries, whatever their order. Without the key nobody can find other entries with the same sum.
+/// A keyed checksum of entries that does not depend on their order. Without the key nobody can find other entries with
+/// the same sum.
 #[derive(Default, PartialEq, Eq)]
 struct Sum(u128);
 

@@ -24,17 +24,15 @@ pub(crate) struct Mends {
 }
 
 impl Mends {
-    /// Whether nothing but times has to be put right.
+    /// Whether only times have to be put right.
     pub(crate) fn are_times(&self) -> bool {
         self.revived.is_empty() && self.unproven.is_empty()
     }
 
-    /// Whether there is nothing to put right.
     pub(crate) fn is_empty(&self) -> bool {
         self.snapshots.is_empty() && self.packs.is_empty() && self.are_times()
     }
 
-    /// Adds others.
     pub(crate) fn extend(&mut self, others: Self) {
         self.snapshots.extend(others.snapshots);
         self.packs.extend(others.packs);
@@ -42,7 +40,7 @@ impl Mends {
         self.revived.extend(others.revived);
     }
 
-    /// Adds to the changes the times that are still wrong in a state.
+    /// Adds a change for each accept time that is still wrong in a state.
     pub(crate) fn add_times(&self, state: &State, delta: &mut StateDelta) {
         let packs = self.packs.iter().filter_map(|(id, time)| Some((id, state.packs.get(id)?, *time)));
         for (id, record, stored) in packs.filter(|(_, record, stored)| record.accepted < *stored) {

@@ -33,7 +33,6 @@ pub(crate) struct Agreed {
     pub(crate) claimed: BTreeSet<PackId>,
     /// What the next root has to put right.
     pub(crate) mends: Mends,
-    /// Whether the state is the baseline itself.
     pub(crate) is_baseline: bool,
 }
 
@@ -110,23 +109,22 @@ async fn compare(job: &JobContext<'_>, baseline: Option<(u64, ObjectHash)>, view
     Ok(Agreed { claimed, mends, is_baseline: false })
 }
 
-/// What the next root has to put right in a state that follows from an older one, which was verified; none if it does
-/// not follow, or if packs that were known have entries again. Looks only at the clients about which it has decided anything, so that this takes as long as little has
-/// happened.
+/// Compares a state with an older one, which was verified. Returns what the next root has to put right; none if the
+/// state does not follow, or if packs that were known have entries again. Examines only clients whose heads differ, so
+/// the cost depends on how much has happened since.
 pub(crate) async fn follows(job: &JobContext<'_>, before: &View, view: &View) -> Result<Option<Mends>, JobError> {
     if is_planted(Mistake::StateBelieved) {
         return Ok(Some(Mends::default()));
     }
     let claims = Claims::decided_since(job, before, view).await?;
     match compare_with(job, (before, view), claims).await {
-        // Entries that are back may be of pages that refer to what a decision has just found to be unneeded.
+        // Pages whose entries are back may refer to data that a decision has just found unneeded.
         Ok(compared) => Ok(Some(compared.mends).filter(|_| !compared.has_again)),
         Err(JobError::StateLost { .. } | JobError::Contradicted { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What a comparison of two states has found.
 struct Compared {
     /// Packs named by undecided manifests.
     claimed: BTreeSet<PackId>,
@@ -135,7 +133,6 @@ struct Compared {
     has_again: bool,
 }
 
-/// Compares two states.
 async fn compare_with(
     job: &JobContext<'_>,
     (before, view): (&View, &View),

@@ -1,4 +1,4 @@
-//! Packs: verifies that a state has a record of every accepted pack, as old and as proven as it is, and no others.
+//! Packs: verifies that a state has a record of every accepted pack, with its true age and proof, and no other records.
 
 use std::collections::BTreeMap;
 

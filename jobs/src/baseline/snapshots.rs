@@ -95,7 +95,7 @@ impl Possible {
 }
 
 /// The possible outcomes of these steps. None if there are too many, because a client that was revoked since has signed
-/// many changes. A new snapshot may have been accepted behind any of the steps.
+/// many changes. A new snapshot may have been accepted after any of the steps.
 fn possible(origin: &SnapshotRecord, steps: &[Step<'_>], is_new: bool) -> Option<Vec<Possible>> {
     let origin = Possible { record: origin.clone(), is_revived: false };
     let mut all = vec![origin.clone()];

@@ -47,7 +47,7 @@ pub(super) async fn check(job: &JobContext<'_>, view: &View, report: &mut Report
     check_newest(job, view, report).await
 }
 
-/// Checks that everything of a client is there that the state has decided about.
+/// Checks that every record of a client that the state has decided about still exists.
 async fn check_client(
     job: &JobContext<'_>,
     client: ClientId,
@@ -78,7 +78,7 @@ async fn check_baseline(job: &JobContext<'_>, view: &View, report: &mut Report) 
     Ok(())
 }
 
-/// Returns whether the state is the newest that any object tells of; reports a lost root.
+/// Returns whether no object is evidence of a newer state. Reports a lost root.
 pub(super) async fn check_newest(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     match view::lost_newer(job, view).await {
         Ok(None) => Ok(true),

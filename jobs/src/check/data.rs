@@ -1,4 +1,4 @@
-//! Data: reads and hashes the bytes of packs, those not read for longest first.
+//! Data: reads and hashes the bytes of packs, beginning with those not read for the longest time.
 
 use std::collections::BTreeSet;
 
@@ -40,17 +40,17 @@ pub(super) async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Resu
 /// Which packs are read.
 #[derive(Copy, Clone)]
 pub struct Share {
-    /// How many shares are read,
+    /// How many shares are read.
     pub part: u32,
-    /// out of how many,
+    /// How many shares the packs are divided into.
     pub parts: u32,
-    /// in which order,
+    /// Which packs come first.
     pub order: Order,
-    /// and which packs are shared.
+    /// Which packs are divided into shares.
     pub lane: Lane,
 }
 
-/// The packs of one of several checks that run at the same time and divide all packs among themselves by their ids.
+/// A part of the packs, by their ids. Checks that run at the same time take a lane each.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Lane {
     number: u32,
@@ -66,7 +66,7 @@ impl Lane {
         (number < of).then_some(Self { number, of })
     }
 
-    /// Whether it is the first one, whose check looks at the structure too.
+    /// Whether this is the first lane. Only its check examines the structure too.
     pub fn is_first(self) -> bool {
         self.number == 0
     }
@@ -82,12 +82,12 @@ impl Lane {
 pub enum Order {
     /// Those not read for longest.
     Longest,
-    /// Those behind this one in the order of their names.
+    /// Those after this one in the order of their names.
     Behind(Option<PackId>),
 }
 
-/// Reads `part` of `parts` shares of the packs, and of those found damaged before, until the budget is over; one at
-/// least.
+/// Reads `part` of `parts` shares of the packs, and as many shares of those found damaged before. Stops when the budget
+/// is over, but reads at least one pack.
 pub(super) async fn check(
     job: &JobContext<'_>,
     view: &View,
@@ -138,8 +138,9 @@ fn together(due: &[(PackId, &PackRecord)]) -> usize {
     ends.take_while(|end| *end <= TOGETHER).count().max(1)
 }
 
-/// The packs to read, and how many belong to the share. Damaged packs come behind the share and have their own, with
-/// other packs each day. They are never noted as read, so they would always come first and displace sound ones.
+/// The packs to read, and how many belong to the share. Damaged packs come after the share, in a share of their own
+/// that changes each day. They are never noted as read, so in the first share they would always come first and displace
+/// sound packs.
 pub fn due<'a>(
     packs: impl Iterator<Item = (&'a PackId, &'a PackRecord)>,
     Share { part, parts, order, lane }: Share,

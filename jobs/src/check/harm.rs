@@ -26,7 +26,7 @@ pub struct Harm {
     pub forbidden: BTreeSet<PackId>,
     /// Packs that the state called missing and that exist again, whole or not.
     pub returned: BTreeSet<PackId>,
-    /// Forged packs: their bytes have the hash of their name, and the content is wrong all the same.
+    /// Forged packs: their bytes have the hash of their name, but the content is wrong.
     pub forged: BTreeSet<PackId>,
     /// Packs whose bytes were read and are whole, with the time of reading.
     pub whole: BTreeMap<PackId, Time>,
@@ -34,7 +34,7 @@ pub struct Harm {
     pub opened: BTreeSet<PackId>,
     /// Packs called missing or damaged before they were examined. Only these are acquitted: later harm may be new.
     pub accused: BTreeSet<PackId>,
-    /// Domains all of whose packs were examined.
+    /// Domains whose packs were all examined.
     pub seen: BTreeSet<DomainId>,
 }
 

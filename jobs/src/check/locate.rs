@@ -32,7 +32,7 @@ async fn drop_deleted(job: &JobContext<'_>, report: &mut Report) -> Result<(), J
         return Ok(());
     }
     let mut newest = view::read_parts(job.store, &Parts::RECORDS).await?;
-    // A pack that the index names and no record knows was not deleted: this is the finding itself.
+    // A pack that the index names was not deleted, even if it has no record: the missing record is the finding.
     let is_unknown = |finding: &Finding| finding.pack.is_some_and(|pack| !newest.state.packs.contains_key(&pack));
     let mut named: BTreeSet<PackId> = BTreeSet::new();
     let domains = if report.findings.iter().any(is_unknown) { newest.domains() } else { Vec::new() };
@@ -148,7 +148,7 @@ impl Domain<'_> {
     }
 }
 
-/// The ids all of whose copies lie in packs that pass the test.
+/// The ids whose copies all lie in packs that pass the test.
 fn only_in(inventory: &structure::Inventory<'_>, is_meant: impl Fn(&PackId) -> bool) -> Bits {
     let meant: Vec<bool> = inventory.packs.iter().map(|pack| is_meant(&pack.id)).collect();
     let mut ids = Bits::new(inventory.graph.scratch(), inventory.ids() as usize);
@@ -166,5 +166,5 @@ fn only_in(inventory: &structure::Inventory<'_>, is_meant: impl Fn(&PackId) -> b
     ids
 }
 
-/// Snapshots that all findings together list at most.
+/// The most snapshots that all findings together list.
 const NAMED: usize = 1 << 20;

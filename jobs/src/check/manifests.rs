@@ -1,5 +1,5 @@
-//! Manifests: checks what each client has written, its records and chain of manifests, and the answers to them. There are
-//! as many as there were ever backups, so this part of a check has a cursor of its own.
+//! Manifests: checks what each client has written, its records and chain of manifests, and the answers to them. Every
+//! backup that ever ran has left a manifest, so this part of a check has a cursor of its own.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -24,8 +24,8 @@ use crate::faults::windows;
 use crate::objects;
 use crate::progress::{Chains, Link};
 
-/// Checks the clients behind the cursor until the budget is over, but takes some [`Steps`] in any case. Returns where the
-/// next check continues.
+/// Checks the clients from the cursor on until the budget is over, but takes some [`Steps`] in any case. Returns where
+/// the next check continues.
 pub(super) async fn check(
     job: &JobContext<'_>,
     cursor: Chains,
@@ -47,7 +47,7 @@ pub(super) async fn check(
         let last = from.filter(|link| link.client == *client).map_or(0, |link| link.number);
         Chain::look(job, (*client, last), known.contains(client))
     });
-    // Manifests of several clients at once: most have few, so each client would cost a round trip.
+    // Reads manifests of several clients at once. Most clients have few, so one by one each would cost a round trip.
     let steps = stream::iter(looks)
         .buffered(windows().at_once)
         .map_ok(|chain| stream::iter(chain.steps()).map(Ok::<_, JobError>));
@@ -94,12 +94,12 @@ impl Steps<'_> {
     }
 }
 
-/// A client, and what is listed of it.
+/// A client, and the numbers of its manifests and receipts.
 struct Chain {
     client: ClientId,
-    /// The manifest that the last check ended with; 0 if it had none of this client.
+    /// The manifest that the last check ended with; 0 if it read none of this client.
     last: u64,
-    /// What its manifests are verified with; none if nothing of the client can be believed.
+    /// The key that verifies its manifests; none if the client's records cannot be believed.
     key: Option<[u8; 32]>,
     manifests: BTreeSet<u64>,
     receipts: BTreeSet<u64>,
@@ -114,7 +114,7 @@ struct Step {
     is_last: bool,
 }
 
-/// A step, and what was read for it; none of what is not listed.
+/// A step, and the objects read for it; none for an object that is not listed.
 struct Read {
     step: Step,
     manifest: Given,
@@ -130,8 +130,8 @@ struct Before {
 }
 
 impl Before {
-    /// What a check that goes on at manifest `last` knows of the one before. It reads `last` again, since the manifest after
-    /// it must name its hash.
+    /// The manifest before `last`, for a check that continues at `last`. The check reads `last` again, because the next
+    /// manifest must name its hash.
     fn of(last: u64) -> Self {
         Self { number: last.saturating_sub(1), hash: (last == 0).then_some(ObjectHash::NONE) }
     }
@@ -143,13 +143,13 @@ impl Chain {
         let receipts = numbers(job, &format!("receipts/{client}/")).await?;
         let manifests = numbers(job, &format!("manifests/{client}/")).await?;
         let mut report = Report::default();
-        // A client of which only answers are there may never have existed.
+        // A client that has only receipts may never have existed.
         let key = if is_known { manifest_key(job, client, &mut report).await? } else { None };
         Ok(Self { client, last, key, manifests, receipts, found: report.findings })
     }
 
-    /// The steps from manifest `last` on. A client may write anything behind the last answer, and leave gaps there: nothing
-    /// relies on it.
+    /// The steps from manifest `last` on. A client may write anything after the last receipt, and leave gaps there:
+    /// nothing relies on it.
     fn steps(self) -> Vec<Step> {
         let answered = self.receipts.last().copied().unwrap_or(0);
         let due = self.manifests.union(&self.receipts).copied();
@@ -212,7 +212,7 @@ impl Step {
     }
 }
 
-/// The key that a client's manifests are verified with; none if nothing of the client can be believed.
+/// The key that verifies a client's manifests; none if the client's records cannot be believed.
 async fn manifest_key(
     job: &JobContext<'_>,
     client: ClientId,

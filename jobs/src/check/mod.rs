@@ -42,14 +42,14 @@ pub enum Depth {
         /// Out of how many.
         parts: u32,
     },
-    /// The structure, and the bytes of one of `parts` shares of the packs of a lane; [`scrub`] reads those of the others.
+    /// The structure, and the bytes of one of `parts` shares of the packs of a lane; [`scrub`] reads the other lanes.
     Lane {
-        /// Which packs are shared.
+        /// Which packs are divided into shares.
         lane: Lane,
         /// Out of how many shares one is read.
         parts: u32,
     },
-    /// The structure, and the bytes of one of `parts` shares of the packs in the order of their names, behind `last`.
+    /// The structure, and the bytes of one of `parts` shares of the packs in the order of their names, after `last`.
     /// For callers that cannot note in the state which packs were read.
     Behind {
         /// The last pack that was read before.
@@ -59,7 +59,7 @@ pub enum Depth {
     },
 }
 
-/// Which data packs' tables the structure check reads. It reads those of all tree packs.
+/// Which data packs' tables the structure check reads. It always reads the tables of all tree packs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Tables {
     /// All of them, at the cost of a read for each pack.
@@ -102,7 +102,7 @@ pub async fn scrub(job: &JobContext<'_>, lane: Lane, parts: u32, budget: &Budget
     data::check(reading, &view, share, budget, &mut report, &mut harm).await?;
     witnessed.verdict().await?;
     if let Err(error) = without_room(note(job, &harm).await) {
-        // Marks in an index that cannot be read: what was found is told, and what is whole is noted all the same.
+        // An index that needs marks cannot be read. The findings are reported all the same, and whole packs are noted.
         match error {
             JobError::StateLost { evidence } => report.add(Kind::Missing, "index/", evidence),
             error => report.blame_once(error)?,
@@ -134,7 +134,6 @@ pub async fn inspect(job: &JobContext<'_>, depth: Depth) -> Result<(Report, Opti
     Ok((inspected.report, harm))
 }
 
-/// The result of an inspection.
 struct Inspected {
     report: Report,
     /// The examined state, and what was learned about packs; none if the newest state cannot be read.
@@ -215,23 +214,21 @@ async fn inspect_from(
     let Looked { state, is_readable, mut next } = looked;
     next.chains = match chains {
         Chains::Behind(link) => Chains::Behind(Link { goes_first: is_last, ..link }),
-        // A round is over once both are.
+        // A round is over once the manifests and all domains are done.
         Chains::Done if next.after.is_none() => Chains::Due,
         chains => chains,
     };
     Ok(Inspected { report, state, is_readable, next })
 }
 
-/// The packs of a share.
 async fn of_share(job: &JobContext<'_>, view: &View, share: Option<Share>) -> Result<BTreeSet<PackId>, JobError> {
     let Some(share) = share else { return Ok(BTreeSet::new()) };
-    // Only this check compares tables with the index, whoever reads the packs.
+    // Of all lanes, only this check compares tables with the index, so it takes the packs of every lane.
     let share = Share { lane: Lane::ONLY, ..share };
     let (due, share) = data::due(view.state.packs.iter(), share, job.now_to_note().await?);
     Ok(due.into_iter().take(share).map(|(id, _)| id).collect())
 }
 
-/// The result of examining the newest state.
 struct Looked {
     state: Option<(View, Harm)>,
     is_readable: bool,

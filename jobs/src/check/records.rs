@@ -197,7 +197,7 @@ async fn check_roots(job: &JobContext<'_>, report: &mut Report) -> Result<(), Jo
 /// Objects up to this size are read many at a time, larger ones one by one.
 const SMALL: u64 = 1 << 20;
 
-/// Passes each record with a prefix to `check`, but for the first `skipped`. Many are read at the same time.
+/// Passes each record with a prefix to `check`, except the first `skipped`. Many are read at the same time.
 async fn each(
     job: &JobContext<'_>,
     prefix: &str,

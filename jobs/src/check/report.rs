@@ -120,7 +120,7 @@ impl Report {
         Ok(())
     }
 
-    /// Returns what was read. Reports an object that the store has and does not give.
+    /// Returns what was read. Reports an object that the store has but refuses to give.
     pub(super) fn given<T>(&mut self, read: Result<Option<T>, StoreError>) -> Result<Option<T>, JobError> {
         read.or_else(|error| self.blame(error).map(|()| None))
     }

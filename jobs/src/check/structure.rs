@@ -33,8 +33,8 @@ pub(super) struct Looked {
     pub(super) is_readable: bool,
 }
 
-/// Checks one domain after another, from behind `after` on, until the budget is over, and at least one. `tables` are the
-/// data packs whose tables are read; none for all.
+/// Checks the domains after `after` one by one until the budget is over, but at least one. `tables` are the data packs
+/// whose tables are read; none for all.
 pub(super) async fn check(
     job: &JobContext<'_>,
     view: &mut View,
@@ -123,7 +123,8 @@ impl Look<'_> {
         record.kind == PackKind::Tree || self.tables.is_none_or(|packs| packs.contains(pack))
     }
 
-    /// Whether a pack is not there with its recorded length. One that the listing does not have may be newer than that.
+    /// What is wrong if a pack is missing or has another length than recorded. A pack that is not in the listing is
+    /// looked up, because it may be newer than the listing.
     async fn absence(
         &self,
         job: &JobContext<'_>,
@@ -137,7 +138,7 @@ impl Look<'_> {
     }
 }
 
-/// Whether a pack is not there with its recorded length.
+/// What is wrong if a pack is missing or has another length than recorded.
 pub(super) async fn absence(
     job: &JobContext<'_>,
     id: PackId,

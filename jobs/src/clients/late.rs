@@ -22,7 +22,6 @@ pub(super) struct Records<'a> {
     pub(super) times: &'a BTreeMap<Named, Time>,
 }
 
-/// A version of a record.
 struct Version {
     record: ClientRecord,
     bytes: Vec<u8>,
@@ -31,8 +30,8 @@ struct Version {
 }
 
 impl Records<'_> {
-    /// Whether the client joined late, and nothing of it was accepted yet. `sound` are copies that were read already, if
-    /// they make all versions.
+    /// Whether the client joined late, and nothing of it was accepted yet. `sound` are copies that were read already,
+    /// if they include every version.
     ///
     /// A repository may be moved to a store that dates its objects anew. Therefore only the time between the two
     /// records counts, and a client that was believed once stays believed.
@@ -50,7 +49,7 @@ impl Records<'_> {
         let times =
             |wanted| self.times.iter().filter(move |((version, _), _)| *version == wanted).map(|(_, time)| *time);
         let (Some(first), Some(last)) = (times(1).min(), times(2).max()) else { return false };
-        // Spares most clients the signatures.
+        // For most clients, no signatures need to be verified.
         if last.since(first) <= SLACK {
             return false;
         }
@@ -62,7 +61,8 @@ impl Records<'_> {
         joined.is_some_and(|joined| joined.stored.since(invited.stored) > open + SLACK)
     }
 
-    /// A version in its sound copies; none without one. Others may put unsound ones there at any time.
+    /// A version, by its sound copies; none without one. Unsound copies do not count: anybody may create them at any
+    /// time.
     fn version(&self, wanted: u64, copies: &BTreeMap<Named, Vec<u8>>, before: &[(u64, Vec<u8>)]) -> Option<Version> {
         let of_wanted = copies.iter().filter(|((version, _), _)| *version == wanted);
         let sound = of_wanted.filter_map(|(name, bytes)| {

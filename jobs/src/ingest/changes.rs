@@ -59,7 +59,8 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Updates the lingering guard when policy `by` of a change replaces another: `before` if this pass brought that one.
+    /// Updates the lingering guard when policy `by` replaces another: `before` if this pass brought it, otherwise the
+    /// one in force.
     async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy, number: u64) -> Result<(), JobError> {
         let before = match before {
             Some(before) => Some(before),
@@ -133,5 +134,5 @@ impl Pass<'_> {
     }
 }
 
-/// Changes that one root folds in at most.
+/// The most changes that one root folds in.
 const CHANGES: usize = 256;

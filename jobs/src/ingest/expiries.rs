@@ -75,7 +75,8 @@ impl Pass<'_> {
                 if !permits(&signed, self.snapshots(), &expiry) {
                     return Ok(Err("the policy keeps a snapshot that it names".into()));
                 }
-                // A hold raised since the decision counts too. A rebuild, which cannot know when, keeps more.
+                // A hold raised since the decision counts too. A rebuild cannot know when it was raised, so it keeps
+                // more.
                 let held = held(&signed, self.all_snapshots(), Time(i64::MAX));
                 let is_held = |of: Signed<'_>| held.iter().any(|held| held.series == Series::of(of));
                 if self.snapshots().any(|of| is_held(of) && expiry.snapshots.contains(&of.1.id)) {
@@ -114,5 +115,5 @@ impl Pass<'_> {
     }
 }
 
-/// Expiries that one root folds in at most.
+/// The most expiries that one root folds in.
 const EXPIRIES: usize = 64;

@@ -29,7 +29,8 @@ impl Pass<'_> {
         Ok(found.into_iter().map(|(id, found)| (id, found.unwrap_or_else(|sum| Finding::Tables { sum }))).collect())
     }
 
-    /// Like [`Self::find_packs`], before the manifest's turn and beside many others. None if it would take much.
+    /// Like [`Self::find_packs`], before the manifest's turn and for many manifests at once. None if there is too much
+    /// to read.
     pub(super) async fn find_small_packs(&self, manifest: &Manifest) -> Result<Option<Findings>, JobError> {
         let length: u64 = manifest.packs.iter().fold(0, |sum, (_, length)| sum.saturating_add(*length));
         if manifest.packs.len() > FEW_PACKS || length > SMALL_PACKS {

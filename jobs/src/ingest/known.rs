@@ -29,7 +29,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The height of each id that a new page may refer to: that of a copy that is not lost. The ids ascend.
+    /// The height of each id, by a copy that is not lost; none if a new page may not refer to the id. The ids ascend.
     pub(super) async fn resolve(&mut self, domain: DomainId, ids: &[ChunkId]) -> Result<Vec<Option<u8>>, JobError> {
         if let Some(stale) = self.references {
             return Ok(ids.iter().map(|id| stale.resolve(domain, id)).collect());
@@ -54,8 +54,8 @@ impl Pass<'_> {
         Ok(is_there)
     }
 
-    /// Whether the index may hold one of these packs, which come with their first ids and ascend. On a remote store it is
-    /// enough that any pack holds the id.
+    /// Whether the index may hold one of these packs. They come with their first ids, in ascending order. On a remote
+    /// store, only the ids are looked up, in whatever pack they are.
     pub(super) async fn may_hold(&mut self, domain: DomainId, packs: &[(ChunkId, PackId)]) -> Result<bool, JobError> {
         self.open([domain].into()).await?;
         if let Some(far) = self.far.get(&domain) {

@@ -39,7 +39,7 @@ use crate::lookup::FarIndex;
 use crate::objects;
 use crate::view::{self, Parts, View};
 
-/// Which clients' chains are worked.
+/// Which clients' manifests are decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
     /// Every client that has manifests.
@@ -61,7 +61,7 @@ pub struct Report {
     pub refused: Vec<(String, String)>,
 }
 
-/// Works the chains of the clients in scope, and folds in new changes and expiries. Returns the receipts.
+/// Decides the manifests of the clients in scope, and folds in new changes and expiries. Returns the receipts.
 ///
 /// `is_attested` says whether a pack's stored bytes are known to have the hash of its name, because this process made
 /// them or the store attests it. Such packs are not read again.
@@ -272,10 +272,10 @@ impl<'a> Pass<'a> {
         self.decided.len() >= DECISIONS || entries >= ENTRIES
     }
 
-    /// Works the chain of one client.
+    /// Decides the manifests of one client.
     async fn work(&mut self, waiting: Waiting) -> Result<(), JobError> {
         let Waiting { client, manifest, record, missing, mut findings, next: second, is_answered, .. } = waiting;
-        // Whether the client may write cannot be determined: this client waits, others do not.
+        // If it is unknown whether the client may write, this client waits, others do not.
         let Ok(record) = record else { return Ok(()) };
         let head = self.view.state.heads.get(&client);
         let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
@@ -299,8 +299,8 @@ impl<'a> Pass<'a> {
                     let place = (client, number + 1, before);
                     match self.judge(place, &bytes, record.as_ref(), findings.take()).await? {
                         Judged::Decided(verdict) => verdict,
-                        // A waiting manifest stops only its client: its claim may be false, and others have not made
-                        // it.
+                        // A waiting manifest stops only its own client: the claim may be false, and must not stop
+                        // others.
                         Judged::Waits(evidence) if self.is_alone => return Err(JobError::StateLost { evidence }),
                         Judged::Waits(evidence) => {
                             self.refused.push((layout::manifest(client, number + 1), evidence));
@@ -353,7 +353,7 @@ impl<'a> Pass<'a> {
 
 /// How often a pass is begun again before the job gives up.
 const ATTEMPTS: u32 = 64;
-/// Manifests of one client that one root decides at most, so that the root's runs stay small.
+/// The most manifests of one client that one root decides, so that the root's runs stay small.
 const MANIFESTS: usize = 16;
 /// Manifests, and index entries, after which one root has enough to decide.
 const DECISIONS: usize = 256;

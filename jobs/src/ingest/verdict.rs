@@ -18,7 +18,7 @@ use crate::view;
 /// The decision about a manifest.
 pub(super) enum Judged {
     Decided(Verdict),
-    /// The manifest waits for a state that it names and that is missing; says so in words.
+    /// The manifest names a root that is missing, so it waits. With the reason in words.
     Waits(String),
 }
 

@@ -21,7 +21,7 @@ use crate::commit::{Proposal, put};
 use crate::error::JobError;
 
 impl Part<'_> {
-    /// Writes segments in place of those that hold entries which leave, and the entries of new packs.
+    /// Rewrites the segments that hold leaving entries, and writes the entries of new packs.
     pub(super) async fn write_segments(
         &self,
         inventory: &Inventory<'_>,

@@ -47,8 +47,8 @@ pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> +
     doomed.filter(|(_, record)| record.state == DoomedState::Doomed).map(|(name, _)| *name)
 }
 
-/// Deletes the doomed objects of a root that nothing needs. The names are recorded first, so that a rebuild takes no
-/// object that is half deleted, and the root must still exist.
+/// Deletes the doomed objects of a root, except those that are needed. Records the names first, so that a rebuild does
+/// not rely on an object that is about to go. The root must still exist.
 ///
 /// Anybody who may write states may doom. So a pack doomed neither by this run (`own`) nor by a recorded prune stays
 /// until it is as old as an orphan: a client may be about to name it. Packs in `claimed` stay too.

@@ -88,7 +88,7 @@ impl Part<'_> {
         Ok(Some(replay))
     }
 
-    /// The blocks with so little live data, all together, that it is worth writing that data anew.
+    /// The blocks that hold so little live data that it is worth writing that data anew.
     pub(super) async fn sparse(&self, roots: &[ChunkId], trapped_most: u32, most: u64) -> Result<Sparse, JobError> {
         self.verify_segments()?;
         let inventory = self.inventory(&mut Tables::default(), &mut Proposal::default()).await?;
@@ -211,6 +211,6 @@ impl Part<'_> {
     }
 }
 
-/// Percentage: dead bytes in partly live blocks that may lie beside the live bytes. A limit is needed, because backups
-/// cannot be asked to upload everything again.
+/// How many dead bytes partly live blocks may hold, in percent of the live bytes. Not 0, because backups cannot be
+/// asked to upload everything again.
 const TRAPPED_MOST: u32 = 5;

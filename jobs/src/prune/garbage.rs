@@ -19,8 +19,9 @@ use crate::objects;
 use crate::stored::Stored;
 use crate::view::View;
 
-/// Dooms orphans: objects that no root names, too old for a running job. Packs that a rebuild has left out stay that
-/// long after it, and at least the grace period; so do runs, as evidence for another rebuild.
+/// Dooms orphans: objects that no root names and that are too old to belong to a running job. Packs that a rebuild has
+/// left out stay for the same time after it, and at least for the grace period. So do runs, as evidence for another
+/// rebuild.
 pub(super) async fn doom_orphans(
     job: &JobContext<'_>,
     (view, claimed): (&View, &BTreeSet<PackId>),

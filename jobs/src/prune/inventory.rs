@@ -20,7 +20,7 @@ use crate::objects;
 
 impl Part<'_> {
     /// Verifies the hashes of the segments, and that their rows are in order. A flipped bit in an id would look like
-    /// garbage and like a loss at once; so would rows of which an inventory finds only some.
+    /// garbage and like a loss at once. So would rows out of order, because an inventory would miss some.
     pub(super) fn verify_segments(&self) -> Result<(), JobError> {
         for (hash, segment) in self.view.segments_of(self.domain) {
             if ObjectHash::of(segment.bytes()) != hash {
@@ -31,8 +31,8 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// Everything the domain holds: its packs, the tables of tree packs, and the present entries. Notes packs in the
-    /// proposal that are gone or whose table cannot be believed.
+    /// Everything the domain holds: its packs, the tables of tree packs, and the present entries. Packs that are gone,
+    /// or whose table cannot be believed, are noted in the proposal.
     ///
     /// The index tells what a data pack holds, so its table is read only if it shares an id with another pack: a copy
     /// that displaces another lies in a pack that can be read.
@@ -100,7 +100,8 @@ impl Part<'_> {
         Ok((inventory.finish()?, changed))
     }
 
-    /// Reads the tables of healthy data packs that share an id with others. One whose table cannot be read is damaged.
+    /// Reads the tables of healthy data packs that share an id with others. A pack whose table cannot be read is
+    /// damaged.
     async fn look_at_shared(&self, inventory: &mut Inventory<'_>, changed: &mut Changed) -> Result<(), JobError> {
         let shared = inventory.packs_with_shared_ids();
         let is_open = |pack: &PackItem| pack.kind == PackKind::Data && pack.is_healthy;

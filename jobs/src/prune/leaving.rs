@@ -43,7 +43,7 @@ impl Leaving {
                 of_id.push((block.pack, block.offset, item.ordinal));
             }
             if copies.peek().is_none_or(|(_, next, _)| *next != id) {
-                // An id may have very many copies: they are searched, too.
+                // The rows are binary searched, and an id may have very many copies, so these are sorted too.
                 of_id.sort_unstable();
                 let has_heir = is_moved_on || staying.drain(..).any(|pack| replaces(pack, oldest));
                 for (pack, offset, ordinal) in of_id.drain(..) {
@@ -73,7 +73,7 @@ impl Leaving {
         self.search(|row| row.id.cmp(id)).is_ok()
     }
 
-    /// Whether no copy of this id that can be trusted remains: all such copies leave, and none is written elsewhere.
+    /// Whether copies of this id leave, and no copy that may replace them stays or is written elsewhere.
     pub(super) fn ends(&self, id: &ChunkId) -> bool {
         self.search(|row| row.id.cmp(id)).is_ok_and(|at| !self.rows.get(at).has_heir)
     }

@@ -50,17 +50,18 @@ pub struct Options {
     pub grace: Duration,
     /// How many bytes may be copied into new packs in all.
     pub repack_most: u64,
-    /// How many bytes are copied per root. So much free space is needed, and so much work an interruption costs.
+    /// How many bytes are copied per root. This much free space is needed, and an interruption loses at most this much
+    /// work.
     pub repack_step: u64,
     /// How many index entries are copied per root; this bounds the memory.
     pub repack_entries: u64,
     /// Whether nothing is written.
     pub is_dry_run: bool,
-    /// The time of a dry run if the store takes no writes, and so does not tell its own.
+    /// The time for a dry run on a store that takes no writes: such a store cannot tell the time.
     pub otherwise: Time,
-    /// Compact merges segments up to so many entries.
+    /// Segments are merged up to this many entries.
     pub segment_most: u64,
-    /// Percentage: dead bytes in blocks of their own that may lie beside the live bytes before packs are repacked.
+    /// How many dead bytes, in blocks of their own, may remain before packs are repacked; in percent of the live bytes.
     pub dead_most: u32,
     /// Target pack sizes in bytes: data, tree.
     pub pack_target: [u64; 2],
@@ -88,7 +89,7 @@ impl Options {
         }
     }
 
-    /// The time that a prune goes by.
+    /// The store's time; in a dry run on a store that takes no writes, [`Self::otherwise`].
     async fn now(&self, job: &JobContext<'_>) -> Result<Time, JobError> {
         match self.is_dry_run {
             true => Ok(job.now_or(self.otherwise).await?),
@@ -140,9 +141,9 @@ pub struct Report {
     pub dead_bytes: u64,
     /// Bytes of dead entries in blocks that also hold live entries.
     pub trapped_bytes: u64,
-    /// About how many dead bytes stay after every grace period is over, in packs too full to be copied.
+    /// About how many dead bytes stay after every grace period is over, in packs with too much live data to be copied.
     pub dead_for_good: u64,
-    /// Trapped bytes that stay then. They are freed only when their blocks are written anew.
+    /// Trapped bytes that stay after that. They are freed only when their blocks are written anew.
     pub trapped_for_good: u64,
     /// Needed copies beside older ones, in unproven packs. They stay until somebody with the key has opened them. Many
     /// of them mean that a client claims data it does not hold.

@@ -55,7 +55,7 @@ pub(super) async fn needs(
     Ok(names.into_iter().map(|name| (name, need(&name))).collect())
 }
 
-/// Those of the packs that hold index entries. None if a segment is gone, or differs from its record in the state.
+/// Which of the packs hold index entries. None if a segment is gone, or differs from its record in the state.
 async fn with_entries(
     job: &JobContext<'_>,
     view: &View,

@@ -15,7 +15,6 @@ use crate::stored::Stored;
 use crate::trust::Standings;
 use crate::view::View;
 
-/// The inputs for one domain's part of a prune.
 pub(super) struct Part<'a> {
     pub(super) job: &'a JobContext<'a>,
     pub(super) view: &'a View,
@@ -45,7 +44,6 @@ pub(super) struct Work<'a> {
     pub(super) allowance: u64,
     /// Entries that may still be copied for this root.
     pub(super) entries: u64,
-    /// Bytes that were copied.
     pub(super) copied: &'a mut u64,
     /// Bytes that should be copied, now or later.
     pub(super) wanted: u64,

@@ -1,5 +1,6 @@
-//! Rebase: commits a decision, and if another writer was faster, writes it for the newer root. A decision names entries,
-//! packs and names, so a newer root costs a look at what changed since, and not deciding again.
+//! Rebase: commits a decision, and if another writer was faster, writes it for the newer root. A decision lists
+//! entries, packs and names. So for a newer root it is enough to examine what has changed since; nothing is decided
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +68,7 @@ impl<'a> Run<'a> {
                     futures::try_join!(self.are_there(used, &newer), self.prepare(&newer, proposal))?;
                 Ok(are_there.then_some((names, prepared)))
             };
-            // Meanwhile others write, so everything is done at once that can be.
+            // Others write meanwhile, so as much as possible is done at the same time.
             let follows = baseline::follows(self.job, last.as_ref().unwrap_or(view), &newer);
             let (follows, rebased) = match futures::try_join!(follows, rebased) {
                 Ok(both) => both,
@@ -80,7 +81,7 @@ impl<'a> Run<'a> {
                 self.leave_over(newer.next_number());
                 break;
             };
-            // Times that are wrong are put right by the next attempt: this one has been written without them.
+            // The next attempt puts wrong times right: this one was written without the corrections.
             let prepared = if found.is_empty() { prepared } else { None };
             if self.create(&newer, Ok(prepared), names, decided.report.as_ref()).await? {
                 return Ok(true);
@@ -92,7 +93,6 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    /// Writes all that the next root names.
     async fn prepare(&self, view: &View, proposal: Proposal) -> Result<Option<Prepared>, JobError> {
         commit::prepare(self.job, view, Proposal { is_baseline: true, ..proposal }).await
     }
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
     /// The decision as a proposal for the root after a newer one; none if it has to be made again.
     async fn rebase(&self, base: &View, newer: &View, decided: &mut Decided<'_>) -> Result<Option<Proposal>, JobError> {
         let now = self.job.now().await?;
-        // By then a client may have been revoked, and packs may have been lost.
+        // During that time a client may have been revoked, and packs may have been lost.
         if now.since(decided.now) >= windows().decision_age {
             return Ok(None);
         }
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         Ok(Some(proposal))
     }
 
-    /// Dooms by the newer root what it does not need: somebody may have named an orphan meanwhile.
+    /// Lets the newer root doom only what it does not need: somebody may have named an orphan meanwhile.
     fn doom_anew(&self, newer: &View, delta: &mut StateDelta) {
         let (named, packs) = (roots::named_by(newer), &delta.packs);
         let is_free = |name: &Prunable| match name {
@@ -230,7 +230,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Remembers what was written for a root that did not win.
     pub(super) fn leave_over(&mut self, root: u64) {
         let created = self.notes.take().into_iter();
         self.left_over.extend(created.map(|name| LeftOver { name, root }));
@@ -245,8 +244,8 @@ fn named_in(delta: &StateDelta) -> impl Iterator<Item = (Prunable, u64)> + '_ {
     segments.chain(runs.map(|(hash, length)| (Prunable::Run(hash), length)))
 }
 
-/// Whether nothing on which these changes rest is different in a newer state: packs are as healthy and as proven, and
-/// the changed records are as they were. Takes over from the newer state what does not matter here.
+/// Whether everything that these changes rely on is the same in a newer state: packs are as healthy and as proven, and
+/// the changed records are as they were. Takes over harmless differences from the newer state.
 fn fits(base: &State, newer: &State, delta: &mut StateDelta) -> bool {
     let is_same = |was: &PackRecord, now: &PackRecord| {
         let but_read = PackRecord { read: was.read, is_proven: was.is_proven, ..now.clone() };

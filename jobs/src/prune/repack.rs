@@ -26,7 +26,7 @@ pub(super) struct Moved {
     pub(super) packs: BTreeSet<PackId>,
     /// The place of each copied block's copy, by the block's number in the inventory.
     pub(super) blocks: BTreeMap<u32, BlockPlace>,
-    /// Packs all of whose live blocks were copied.
+    /// Packs whose live blocks were all copied.
     pub(super) emptied: Vec<u32>,
     /// Packs that were found damaged while reading.
     pub(super) damaged: Vec<u32>,

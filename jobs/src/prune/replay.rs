@@ -36,11 +36,11 @@ pub(super) struct Replay<'s> {
     pub(super) fresh: Option<NewSegment>,
     /// Segments that were written, with what they replace.
     pub(super) written: Vec<Written>,
-    /// By the name of each segment that is newer than the decision: those of its entries that stay.
+    /// For each segment that is newer than the decision: the entries that stay.
     added: BTreeMap<ObjectHash, Segment<Bytes>>,
-    /// By tree pack that is newer than the decision: which ids its pages refer to that end with this.
+    /// For each tree pack that is newer than the decision: the ids that its pages refer to and that this decision ends.
     looked: BTreeMap<PackId, Vec<ChunkId>>,
-    /// When the flags begin that are set by this.
+    /// The time of the flags that this sets.
     flagged: Time,
     /// The marks as a run of their own.
     run: Option<OwnRun>,
@@ -48,7 +48,7 @@ pub(super) struct Replay<'s> {
 
 /// The marks of a replay as a run of their own.
 struct OwnRun {
-    /// When its flags begin.
+    /// The time of its flags.
     flagged: Time,
     /// The marks that it leaves out.
     without: BTreeSet<Copied>,
@@ -99,8 +99,8 @@ impl<'s> Replay<'s> {
         write_marks(job, &view.state, root, &self.marks, &mut proposal.delta).await
     }
 
-    /// Makes this fit a newer state. `roots` are the root pages that only that needs. False if the newer state
-    /// contradicts the decision, which then has to be made again.
+    /// Makes this fit a newer state. `roots` are the root pages that only the newer state needs. False if the newer
+    /// state contradicts the decision, which then has to be made again.
     pub(super) async fn fit(
         &mut self,
         job: &JobContext<'_>,
@@ -138,8 +138,8 @@ impl<'s> Replay<'s> {
         view.state.segments_of(self.domain).map(|(hash, _)| hash)
     }
 
-    /// Takes what leaves out of the segments that others wrote meanwhile, also out of those that they merged. False if
-    /// one of them is gone, or holds an entry of a dead pack.
+    /// Removes the leaving entries from the segments that others wrote or merged meanwhile. False if one of these is
+    /// gone, or holds an entry of a dead pack.
     async fn rewrite(&mut self, job: &JobContext<'_>, (base, newer): (&View, &View)) -> Result<bool, JobError> {
         let named: BTreeSet<ObjectHash> = self.segments(newer).collect();
         let before: BTreeSet<ObjectHash> = self.segments(base).collect();
@@ -269,7 +269,7 @@ impl<'s> Replay<'s> {
         Ok(true)
     }
 
-    /// The copies that others marked otherwise meanwhile. None if a run is gone.
+    /// The copies whose marks others changed meanwhile. None if a run is gone.
     async fn marked_by_others(
         &self,
         job: &JobContext<'_>,
@@ -303,5 +303,5 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// A flag may be so much older than the root that sets it.
+/// How much older a flag may be than the root that sets it.
 const EARLY: Duration = Duration::from_secs(3600);

@@ -1,4 +1,4 @@
-//! Run: one prune from its first root to its last. Every decision is made on the newest root, whoever else writes
+//! Run: one prune from its first root to its last. Every decision is made on the newest root, because others write
 //! meanwhile. The next decision uses what this run has written, or dooms it.
 
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ pub(super) struct Run<'a> {
     copied: u64,
     /// Whether only decisions that make room are taken, because the disk is full.
     is_lean: bool,
-    /// Where the next root begins: behind the domain where the last prune stopped, if it did not finish.
+    /// Where the next root begins: after the domain where the last prune stopped, if it did not finish.
     begins: Progress,
     /// The number of the root whose doomed names are already in a plan.
     pub(super) planned: u64,
@@ -215,8 +215,8 @@ impl<'a> Run<'a> {
         self.go().await
     }
 
-    /// Writes the plan for the next root before anything is removed or doomed. For one decision, one that names all of
-    /// its packs is enough.
+    /// Writes the plan for the next root before anything is removed or doomed. A decision that is tried again needs no
+    /// new plan if the last one names all of its packs.
     pub(super) async fn keep_plan(
         &mut self,
         view: &View,
@@ -333,7 +333,7 @@ impl<'a> Run<'a> {
         rebuilt::within(self.job, now, windows().orphan_age.max(self.options.grace)).await
     }
 
-    /// Counts copied bytes, whatever becomes of the root for which they were copied.
+    /// Counts copied bytes, even if the root for which they were copied does not win.
     fn count_copied(&mut self) {
         let copied = std::mem::take(&mut self.copied);
         self.may_copy = self.may_copy.saturating_sub(copied);

@@ -10,7 +10,6 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::view::View;
 
-/// What a run has verified so far.
 #[derive(Default)]
 pub(super) struct Verified {
     /// The verified root; none if its state still needs mending.

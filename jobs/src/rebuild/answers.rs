@@ -31,9 +31,9 @@ impl<'a> Answering<'a> {
         Self { contents, absence, now, incomplete: BTreeSet::new() }
     }
 
-    /// Applies a chain and returns the decisions that still need a receipt. A manifest behind the last receipt counts
-    /// if everything it claims is there, as in ingest. An earlier one was decided already and counts if its root page
-    /// is there. Where data may have been lost, both count regardless.
+    /// Applies a chain and returns the decisions that still need a receipt. A manifest after the last receipt counts if
+    /// everything it claims is there, as in ingest. An earlier one was decided already and counts if its root page is
+    /// there. Where data may have been lost, both count regardless.
     pub(super) fn take(
         &mut self,
         chain: &Chain,

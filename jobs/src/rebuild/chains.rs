@@ -126,7 +126,7 @@ pub(super) async fn read_chain(
         };
         let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
         numbers.tell(receipt.as_ref().map_or(0, |receipt| receipt.root));
-        // Behind a damaged or missing manifest the chain cannot be compared.
+        // After a damaged or missing manifest the chain cannot be compared.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
         let standing = match judge(job, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref()) {
             Standing::Unanswered(verified)
@@ -166,7 +166,7 @@ pub(super) async fn read_chain(
     Ok(chain)
 }
 
-/// The highest number with a receipt. A receipt behind all manifests counts only if it is valid.
+/// The highest number with a receipt. A receipt with a higher number than all manifests counts only if it is valid.
 async fn last_answered(
     job: &JobContext<'_>,
     client: ClientId,

@@ -1,5 +1,5 @@
 //! Decisions: applies changes and expiries again to the snapshots of the chains. Changes are ordered by number; an
-//! expiry comes behind the last change that it names.
+//! expiry comes after the last change that it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +82,7 @@ pub(super) async fn fold(
     Ok((guarded, proven))
 }
 
-/// The changes that count, with the store's time of each, and the numbers of changes with unknown content. Behind a
+/// The changes that count, with the store's time of each, and the numbers of changes with unknown content. After a
 /// damaged or missing change the chain cannot be compared, so the signature alone decides.
 async fn read_changes(
     job: &JobContext<'_>,
@@ -120,7 +120,7 @@ async fn read_changes(
     Ok((changes, unread))
 }
 
-/// The readable expiries that follow the one before, if that exists.
+/// The readable expiries. Each must follow the one before, if that exists.
 async fn read_expiries(
     job: &JobContext<'_>,
     proposal: &mut Proposal,
@@ -134,7 +134,7 @@ async fn read_expiries(
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let own = (number, ObjectHash::of(&bytes));
         proposal.expiry_head = Some(own);
-        // Behind an unreadable expiry the chain cannot be compared.
+        // After an unreadable expiry the chain cannot be compared.
         before = None;
         match Expiry::decode(number, &bytes) {
             Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
@@ -170,7 +170,7 @@ async fn chain_of(
     Ok(chain)
 }
 
-/// The policy in force at some place among the changes.
+/// The policy in force after some of the changes.
 struct InForce {
     number: u64,
     hash: ObjectHash,

@@ -97,7 +97,7 @@ pub async fn rebuild(job: &JobContext<'_>) -> Result<Report, JobError> {
 ///
 /// `seen` is the number of the newest root that the caller has seen; 0 if none.
 pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
-    // What is unreadable counts as such only while the store itself works, because the result is final.
+    // An object counts as unreadable only while the store itself works, because the result is final.
     let witnessed = Witnessed::new(job.store);
     let job = &JobContext { store: &witnessed, ..*job };
     let mut report = Report::default();
@@ -140,7 +140,7 @@ struct Read<'a> {
     genuine: &'a BTreeSet<PackId>,
     told: &'a Told,
     recorded: &'a Recorded,
-    /// The root numbers that anything in the store tells of.
+    /// The root numbers that objects in the store mention.
     numbers: &'a Numbers,
     now: Time,
 }

@@ -1,5 +1,5 @@
-//! Numbers: the root numbers that the store tells of, so that a rebuilt root stands above all of them. A number too far
-//! above all others is false: no reader believes it, and the rebuilt root may stand below it.
+//! Numbers: the root numbers that objects in the store mention. A rebuilt root gets a number above all of them, except
+//! false ones: a number too far above all others, which no reader believes.
 
 use copal_format::layout;
 use copal_format::limits::{NUMBER, ROOT_LEAP, ROOT_TOLD};
@@ -10,7 +10,7 @@ use crate::error::JobError;
 use crate::objects;
 use crate::view::Listed;
 
-/// The root numbers that anything in the store tells of.
+/// The root numbers that objects in the store mention.
 #[derive(Default)]
 pub(super) struct Numbers {
     /// The newest root that readers believe, or that was surely there.

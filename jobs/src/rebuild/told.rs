@@ -11,7 +11,6 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
 
-/// What the roots say.
 #[derive(Default)]
 pub(super) struct Told {
     /// The number of the last change.

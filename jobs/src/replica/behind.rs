@@ -43,7 +43,8 @@ pub async fn behind(source: &JobContext<'_>, view: &View, replica: &dyn Store) -
     })
 }
 
-/// What tells that a source has changed: its newest root, and the names of its key slots, client records and descriptors.
+/// What shows that a source has changed: its newest root, and the names of its key slots, client records and
+/// descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News(u64, Vec<Key>);
 

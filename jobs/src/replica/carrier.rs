@@ -14,7 +14,7 @@ use crate::error::JobError;
 use crate::faults::windows;
 use crate::objects;
 
-/// Is told of the bytes of each object that was stored, and answers whether to go on.
+/// Called with the bytes of each stored object. Returns whether to go on.
 pub type GoesOn<'a> = dyn Fn(u64) -> bool + Send + Sync + 'a;
 
 /// Something that was not copied.
@@ -44,7 +44,6 @@ impl AddAssign for Sum {
 
 /// Takes objects from the source to the target of one sync.
 pub(super) struct Carrier<'a> {
-    /// The source.
     pub(super) source: &'a JobContext<'a>,
     /// The replica.
     pub(super) target: &'a dyn Store,
@@ -65,12 +64,10 @@ impl<'a> Carrier<'a> {
         Self { source, target, goes_on, notes: Mutex::default() }
     }
 
-    /// What was created.
     pub(super) fn stored(&self) -> Sum {
         self.notes().stored
     }
 
-    /// What was not copied.
     pub(super) fn faults(&self) -> Vec<Fault> {
         self.notes().faults.clone()
     }
@@ -167,7 +164,7 @@ impl<'a> Carrier<'a> {
     }
 }
 
-/// Does the same for many, some at once.
+/// Calls `act` for each of many things, for at most `few` at the same time.
 pub(super) async fn each<T: Send, F: Future<Output = Result<(), SyncError>> + Send>(
     few: usize,
     all: impl IntoIterator<Item = T>,
@@ -177,7 +174,7 @@ pub(super) async fn each<T: Send, F: Future<Output = Result<(), SyncError>> + Se
     stream::iter(acts.into_iter().map(Ok)).try_for_each_concurrent(few, |act| act).await
 }
 
-/// Does the same for many small objects.
+/// Like [`each`], for small objects.
 pub(super) async fn each_small<T: Send, F: Future<Output = Result<(), SyncError>> + Send>(
     all: impl IntoIterator<Item = T>,
     act: impl Fn(T) -> F,
@@ -209,7 +206,7 @@ pub(super) async fn list(
 
 /// The most bytes of a signed or plain record: its text, and what stands around it.
 pub(super) const RECORD: u64 = RECORD_BYTES as u64 + (64 << 10);
-/// Things that cannot be copied, before a sync gives up.
+/// How many things may fail to be copied before a sync gives up.
 const FAULTS: usize = 1_000;
 const PAGE: usize = 1_000;
 

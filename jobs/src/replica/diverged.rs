@@ -1,5 +1,5 @@
-//! Diverged: whether a replica holds anything that is not the source's. A sync could then neither be complete nor tell
-//! which of both is right.
+//! Diverged: whether a replica holds anything that is not the source's. Then a sync could not be complete, nor tell
+//! which of the two is right.
 
 use std::collections::BTreeMap;
 

@@ -71,7 +71,8 @@ async fn missing(carrier: &Carrier<'_>, prefix: &str, most: usize) -> Result<Vec
     Ok(here.into_iter().filter(|listed| !there.contains(&listed.key)).collect())
 }
 
-/// Copies client records. One may be signed with a key that its first version names, so all of a client are read.
+/// Copies client records. A record may be signed with a key that the client's first version names, so all versions are
+/// read.
 async fn carry_clients(carrier: &Carrier<'_>) -> Result<(), SyncError> {
     let mut clients: BTreeMap<ClientId, BTreeSet<String>> = BTreeMap::new();
     for listed in missing(carrier, "clients/", CLIENTS).await? {

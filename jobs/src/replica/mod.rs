@@ -69,7 +69,7 @@ pub enum SyncError {
     /// A listing has more objects than a repository can have, or does not go on.
     #[error("the listing of {prefix} does not end")]
     Endless { prefix: String },
-    /// Each time something was deleted before it could be copied.
+    /// In every pass a prune deleted something before it was copied.
     #[error("the source was pruned {PASSES} times while it was copied")]
     Restless,
     /// The caller did not want to go on.
@@ -107,7 +107,7 @@ pub async fn found(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn
     let carrier = Carrier::new(source, target, goes_on);
     house::carry(&carrier).await?;
     match carrier.faults().into_iter().next() {
-        // Without every key and client record the replica is not what its maker takes it for.
+        // A replica that lacks a key or a client record is incomplete, and its maker would not notice.
         Some(Fault { object, why }) => Err(JobError::Damaged { object, why }.into()),
         None => Ok(carrier.stored()),
     }
@@ -158,7 +158,7 @@ async fn carry_root(
         return Ok(None);
     }
     witnessed.verdict().await?;
-    // Somebody may have ended the replica meanwhile, and gone on with it.
+    // Meanwhile somebody may have made the replica a repository of its own.
     if !is_replica(carrier.target).await? {
         return Err(SyncError::NotReplica);
     }
@@ -172,7 +172,7 @@ async fn carry_root(
         if !carry_one(carrier, root.number, *hash).await? {
             return Ok(None);
         }
-        // These tell of roots: in a store that lacks such a root they would be evidence of a loss.
+        // These records name roots: in a store that lacks such a root they would be evidence of a loss.
         records::carry_answers(carrier, view).await?;
     }
     carrier.settle_gone()?;

@@ -148,7 +148,7 @@ async fn carry_one(carrier: &Carrier<'_>, named: &Named) -> Result<bool, SyncErr
     Ok(true)
 }
 
-/// The first bytes of an object, as many as its state says that it has: a longer one fills no memory.
+/// Reads an object up to the length that the state records, so that a longer object does not fill the memory.
 async fn read(store: &dyn Store, name: &str, length: u64) -> Result<Bytes, StoreError> {
     let key = objects::key(name);
     if length <= LARGE {

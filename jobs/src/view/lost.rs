@@ -39,7 +39,7 @@ pub(crate) async fn refuse_rootless(job: &JobContext<'_>, view: &View) -> Result
 }
 
 /// Like [`lost_newer`], but with deletion records as the only evidence. Every writer checks these. A writer that checks
-/// no more deletes nothing, and answers only clients whose receipts it has checked.
+/// nothing else deletes nothing, and answers only clients whose receipts it has checked.
 pub(crate) async fn lost_by_deletions(store: &dyn Store, view: &View) -> Result<Option<(u64, String)>, JobError> {
     let Some((number, name)) = deletion_beyond(store, view.number()).await? else { return Ok(None) };
     let newest = newest_heads(store).await?.number();
@@ -96,7 +96,7 @@ async fn deletion_beyond(store: &dyn Store, number: u64) -> Result<Option<(u64, 
 
 type Answer = (ClientId, u64, Bytes);
 
-/// The receipts that exist for the manifest right behind each client's head.
+/// The receipts that exist for the manifest right after each client's head.
 async fn answers_beyond(
     store: &dyn Store,
     heads: &BTreeMap<ClientId, ClientHead>,

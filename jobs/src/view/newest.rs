@@ -86,7 +86,8 @@ async fn attempt(store: &dyn Store, parts: &Parts, unreached: &BTreeSet<u64>) ->
                 Some((format!("the base of {name}, {}, is gone", layout::root(base)), true))
             }
             Some(_) => None,
-            // A writer that slept since there was no root may have made it, so without a base only the newest counts.
+            // A writer that slept since before the first root may have made it, so without a base only the newest
+            // counts.
             None if Listed::read(store).await?.newest(unreached) != Some(number) => {
                 Some((format!("{name} is not the newest any more"), false))
             }
