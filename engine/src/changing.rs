@@ -26,7 +26,7 @@ pub struct Changing {
     parts: VecDeque<Vec<Operation>>,
 }
 
-/// A change that the host has met before, and must still be in the chain.
+/// A change that the host has met before. It must still be in the chain.
 #[derive(Copy, Clone, Debug)]
 struct Met {
     link: Link,
@@ -43,8 +43,8 @@ pub struct ChainLost {
 }
 
 impl Changing {
-    /// Puts operations behind the last change, of which `head` is the newest that a root names. `met`: the newest change
-    /// that the host remembers.
+    /// Appends operations to the chain. `head` is the newest change that a root names, `met` the newest change that the
+    /// host remembers.
     pub fn new(head: Option<Link>, met: Option<Link>, operations: Vec<Operation>) -> Self {
         let end = head.map_or_else(Chain::new, |(number, hash)| Chain::after(number, hash));
         let met = met.map(|link| Met { link, is_there: head == Some(link) });
@@ -59,7 +59,7 @@ impl Changing {
         }
     }
 
-    /// Takes the change that [`Changing::unread`] names; `None` if there is none of that name.
+    /// Takes the change that [`Changing::unread`] names; `None` if it does not exist.
     pub fn read(&mut self, bytes: Option<&[u8]>) -> Result<(), ChainLost> {
         let hash = bytes.map(ObjectHash::of);
         let end = self.end.number();
@@ -95,8 +95,8 @@ impl Changing {
         Some(change)
     }
 
-    /// Takes what is stored under the name of the change that was due: the change itself, or that of another writer,
-    /// behind which the operations come then. Returns whether it is `ours`.
+    /// Takes the bytes stored under the name of the change that was due. If another writer was faster, they are its
+    /// change, and the operations come after it. Returns whether the bytes are `ours`.
     pub fn stored(&mut self, there: &[u8], ours: &[u8]) -> bool {
         self.end.advance(ObjectHash::of(there));
         let is_ours = there == ours;

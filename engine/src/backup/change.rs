@@ -27,8 +27,8 @@ pub struct ChangeDetection {
     pub inode: bool,
     /// A different ctime means a change. Off after tools that only touch metadata.
     pub ctime: bool,
-    /// When the parent snapshot was begun. If a file was touched less than 2 s before, or later, its times prove
-    /// nothing: it may have been written again within the same tick of the file system's clock.
+    /// When the parent snapshot was begun. The times of a file touched less than 2 s before, or later, prove nothing:
+    /// the file may have been written again within the same tick of the file system's clock.
     pub parent_begun: Option<Time>,
 }
 

@@ -4,7 +4,7 @@ use copal_format::id::{ObjectHash, PackId};
 use copal_format::order;
 use copal_format::pack::{PackKind, PackTable, PackWriter};
 
-/// A full pack. The host names it, since it may have a faster SHA-256 and other threads for it.
+/// A full pack. The host computes its name, because the host may have a faster SHA-256, and other threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenPack {
     /// Its number among the session's packs.
@@ -57,7 +57,6 @@ struct Listed {
 }
 
 impl Given {
-    /// Lists a full pack.
     pub(super) fn add(&mut self, writer: PackWriter) -> GivenPack {
         let number = self.next;
         self.next += 1;
@@ -82,7 +81,7 @@ impl Given {
         found.map(|pack| pack.is_stored = true).is_some()
     }
 
-    /// Looks from the end: the packs of which a host tells were given out last.
+    /// Searches from the end: a host mostly reports packs that were given out last.
     fn found(&mut self, number: u64) -> Option<&mut Listed> {
         self.listed.iter_mut().rev().find(|pack| pack.number == number)
     }

@@ -1,9 +1,11 @@
 //! Kept tree: a client's own copy of the pages of its last tree, sealed with its device key, for the next backup to
-//! compare with. A write-only client and a browser cannot open what they have stored. Everything in it is checked: pages
-//! must have their ids, and chunks are looked up in the index. If it is lost, files are read again, but not uploaded again.
+//! compare with. Write-only clients and browsers need it: they cannot open what they store. Everything in it is
+//! checked: pages must have their ids, and chunks are looked up in the index. Without it, files are read again, but not
+//! uploaded.
 //!
-//! The file only grows, so a host can append while it works: `salt 16 ‖ records`; a record is `kind u8 ‖ length u32 ‖ a
-//! sealed block`. The records of a head, the last of which is marked, say where each page is. The last complete head counts.
+//! The file only grows, so a host can append while it works: `salt 16 ‖ records`. A record is
+//! `kind u8 ‖ length u32 ‖ a sealed block`. The records of a head say where each page is; the last of them is marked.
+//! The last complete head counts.
 
 use std::collections::HashMap;
 
@@ -88,7 +90,7 @@ impl<B: KeptBytes> KeptTree<B> {
         VerifiedPage::open(keys, *id, height, &references, plaintext).ok()
     }
 
-    /// A page as [`KeptWriter::take_over`] takes it, unchecked.
+    /// A page in the form that [`KeptWriter::take_over`] takes, unchecked.
     pub fn stored(&mut self, id: &ChunkId) -> Option<&[u8]> {
         let (number, item) = *self.pages.get(id)?;
         if !self.recent.iter().any(|(other, _)| *other == number) {
@@ -113,7 +115,7 @@ struct Records<B> {
 }
 
 impl<B: KeptBytes> Records<B> {
-    /// Finds all whole records, and which of them make a head together.
+    /// Finds all whole records, and the range of records of each head.
     fn find(key: &Secret, repository: RepositoryId, bytes: B) -> Option<(Self, Vec<core::ops::Range<u32>>)> {
         let mut salt = [0; SessionId::LEN];
         if !bytes.read(0, &mut salt) {
@@ -175,7 +177,7 @@ pub struct KeptWriter<C = Compressor> {
 }
 
 impl KeptWriter {
-    /// Begins a file. The salt must be new: with the key it makes the key of the blocks.
+    /// Begins a file. The salt must be new: key and salt give the key of the blocks.
     pub fn begin(key: &Secret, repository: RepositoryId, salt: [u8; SessionId::LEN]) -> Self {
         Self::begin_with(key, repository, salt, Compressor::new(Parameters::of_level(KEPT_LEVEL)))
     }
@@ -202,8 +204,8 @@ impl<C: Compress> KeptWriter<C> {
         pages.iter().try_for_each(|page| self.push(page.id, &joined(page)))
     }
 
-    /// Adds the old pages that list the content of an unchanged entry. Skips those that `stored` does not have: the next
-    /// backup then reads the file once.
+    /// Adds the old pages that list the content of an unchanged entry. Skips pages that `stored` does not have: then
+    /// the next backup reads the file.
     pub fn take_over(
         &mut self,
         content: &Content,

@@ -9,10 +9,10 @@ use copal_format::tree::{Content, Entry, Piece};
 pub struct RewriteBudget(pub u64);
 
 impl RewriteBudget {
-    /// Whether a tree may refer to an entry's content again: not if any of it is missing, flagged or lost, and not if it
-    /// is wanted and the budget suffices to upload it. `list` hands over the pieces of a content list while its argument
-    /// returns true, and returns false if the list cannot be read. A list that is present once had all its pieces: where
-    /// nothing is marked, `list` may hand over none.
+    /// Whether a tree may refer to an entry's content again. False if any of it is missing, flagged or lost, or if it
+    /// is wanted and the budget suffices to upload it. `list` passes the pieces of a content list to its argument while
+    /// that returns true. It returns false if the list cannot be read. It may pass no pieces where nothing is marked: a
+    /// list that is present had all its pieces when it was stored.
     pub fn may_reuse(
         &mut self,
         old: &Entry,

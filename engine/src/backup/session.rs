@@ -39,7 +39,7 @@ pub struct Session {
     seen: Seen,
     actions: VecDeque<Action>,
     next_sealed: u64,
-    /// Sealed blocks that wait for one with a lower number. `None` marks a number under which nothing is packed.
+    /// Sealed blocks that wait for a block with a lower number. `None`: no block with this number will be packed.
     early: BTreeMap<u64, Option<SealedBlock>>,
     jobs_out: u64,
     given: Given,
@@ -102,7 +102,7 @@ impl Session {
         self.given.stored(number)
     }
 
-    /// Sets the target size of data packs in bytes, for a line that has become slower or faster.
+    /// Sets the target size of data packs in bytes, after the connection has become slower or faster.
     pub fn aim(&mut self, pack_target: u32) {
         self.data.aim(pack_target);
     }
@@ -163,8 +163,8 @@ impl Session {
         self.add_pages(pages, &is_known)
     }
 
-    /// Takes over a page of an earlier tree, with all that is below it, in place of its entries; `height` is the page's.
-    /// False, and nothing taken, if its content has to be added instead: see [`TreeBuilder::take_over`].
+    /// Takes over a page of an earlier tree, with everything below it, instead of its entries. `height` is the page's.
+    /// Returns false and takes nothing if the entries have to be added instead: see [`TreeBuilder::take_over`].
     pub fn take_over(
         &mut self,
         page: &Passed,
@@ -267,8 +267,8 @@ impl Session {
         true
     }
 
-    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored;
-    /// only that each has its name is checked. No pack refers to a later one.
+    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored: this
+    /// checks only that each has its name. No pack refers to a later one.
     ///
     /// # Panics
     /// If a pack has no name yet.
@@ -276,7 +276,8 @@ impl Session {
         self.given.take()
     }
 
-    /// Takes the data packs that the host has called stored, for a manifest without a tree. The others stay listed.
+    /// Takes the data packs that the host has reported as stored, for a manifest without a tree. The others stay
+    /// listed.
     pub fn take_stored(&mut self) -> Vec<ListedPack> {
         self.given.take_stored()
     }

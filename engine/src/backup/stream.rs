@@ -9,7 +9,7 @@ use copal_format::seal::BlockKind;
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) enum OpenBlock {
     Data,
-    /// Of chunks that look random: compressed only if they repeat. What is left of them at a flush joins `Data`.
+    /// For chunks that look random: compressed only if they repeat. At a flush, the rest of them joins `Data`.
     Noise,
     Tree,
 }
@@ -48,7 +48,7 @@ impl Stream {
         if which == OpenBlock::Noise { &mut self.noise } else { &mut self.block }
     }
 
-    /// Moves what is left of the noise to the other chunks if it fits: a block of its own costs a row and padding.
+    /// Moves the rest of the noise to the other chunks if it fits: a block of its own would cost a row and padding.
     pub(super) fn join(&mut self) {
         self.block.append(&mut self.noise);
     }
@@ -114,7 +114,7 @@ fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
     writer.add_block(&block.bytes, 0, block.counter, ids, pages)
 }
 
-/// Buffers to keep: rarely are more blocks being sealed at once.
+/// Buffers to keep: more blocks are rarely being sealed at once.
 const BUFFERS: usize = 4;
 /// Bytes of a block's own row in a pack's table.
 const BLOCK_ROW: u64 = 24;

@@ -1,4 +1,4 @@
-//! Marks: what a person may do to snapshots, as operations: forget, undelete, pin, unpin, tag.
+//! Marks: operations on snapshots that a person asks for: forget, undelete, pin, unpin, tag.
 
 use copal_format::change::Operation;
 use copal_format::id::{DomainId, SnapshotId};
@@ -16,12 +16,12 @@ pub enum Mark {
     Undelete,
     /// Keep them whatever the policy says.
     Pin,
-    /// End that.
+    /// Undo a pin.
     Unpin,
 }
 
 impl Mark {
-    /// Whether a snapshot needs a change for it. A pinned one cannot be forgotten.
+    /// Whether this would change a snapshot. A pinned one cannot be forgotten.
     pub fn changes(self, record: &SnapshotRecord) -> bool {
         match self {
             Self::Forget => record.state == SnapshotState::Kept && !record.pinned,
@@ -31,7 +31,7 @@ impl Mark {
         }
     }
 
-    /// The operation that does it.
+    /// This mark as an operation.
     pub fn operation(self, snapshots: Vec<SnapshotId>) -> Operation {
         match self {
             Self::Forget => Operation::Forget(snapshots),
@@ -53,7 +53,7 @@ pub struct Tagged<'a> {
     pub tags: &'a [String],
 }
 
-/// Why snapshots cannot be tagged so.
+/// Why snapshots cannot be tagged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TagError {

@@ -15,8 +15,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Joins the rows of all segments, and notes in each pack how many bytes of its blocks no row tells of. Segments have
-    /// their rows in order, or some blocks count as unknown.
+    /// Joins the rows of all segments. Notes in each pack how many bytes of its blocks no row mentions. If a segment's
+    /// rows are not in order, some blocks count as unknown.
     pub(super) fn of<B: AsRef<[u8]>>(
         segments: &[Segment<B>],
         packs: &mut [PackItem],
@@ -80,12 +80,12 @@ impl<'a, B: AsRef<[u8]>> Rows<'a, B> {
     }
 
     fn read_id(&mut self) {
-        // A row that cannot be read is one of an unknown pack.
+        // An unreadable row counts as one of an unknown pack.
         let unknown = (self.pack < self.segment.pack_count()).then_some(PackId([0; 32]));
         self.id = self.segment.pack(self.pack).map(|pack| pack.id).or(unknown);
     }
 
-    /// Goes on to a pack, over all lesser ones. Returns the bytes of its blocks; none if the segment lacks it.
+    /// Skips to a pack. Returns the bytes of its blocks; none if the segment lacks it.
     fn turn_to(&mut self, pack: &PackId) -> Option<u64> {
         while self.id.is_some_and(|id| id < *pack) {
             while self.next_block().is_some() {}
@@ -97,7 +97,6 @@ impl<'a, B: AsRef<[u8]>> Rows<'a, B> {
         Some(blocks.map_or(0, |blocks| blocks.end - blocks.start))
     }
 
-    /// The next block of the pack.
     fn next_block(&mut self) -> Option<SegmentBlock> {
         let block = self.segment.block(self.block).filter(|block| block.pack == self.pack)?;
         self.block += 1;

@@ -24,8 +24,8 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
         Ok(Self { graph, packs: Vec::new(), is_read: Vec::new() })
     }
 
-    /// Adds a pack of the domain, in ascending order of ids. Of a data pack the segments tell enough. A tree pack's
-    /// `table` is none if it cannot be read.
+    /// Adds a pack of the domain, in ascending order of ids. A data pack needs no `table`: the segments tell enough. A
+    /// tree pack's `table` is none if it cannot be read.
     pub fn add_pack(&mut self, item: PackItem, table: Option<&PackTable>) -> Result<(), InventoryLimit> {
         debug_assert!(self.packs.last().is_none_or(|last| last.id < item.id), "packs are added in order");
         let pack = self.packs.len() as u32;

@@ -28,12 +28,11 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         self.graph.count()
     }
 
-    /// The number of entries. Numbers of copies are below it.
+    /// The number of entries. The numbers of copies are less.
     pub fn entries(&self) -> usize {
         self.block_of.len()
     }
 
-    /// The number of blocks. Numbers of blocks are below it.
     pub(crate) fn block_count(&self) -> usize {
         self.blocks.len()
     }
@@ -51,7 +50,7 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         (0..).zip(self.blocks.iter())
     }
 
-    /// The copy of a number, which must be that of a copy.
+    /// The copy with this number.
     pub fn copy(&self, copy: u32) -> CopyItem {
         let id = self.graph.starts().rank(copy + 1) - 1;
         CopyItem { id, block: self.block_of.get(copy as usize), ordinal: self.ordinals.get(copy as usize) }

@@ -31,7 +31,6 @@ pub(super) struct Merged<B> {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Placed {
     pub(super) place: u32,
-    /// The position of its segment.
     pub(super) segment: usize,
     pub(super) entry: SegmentEntry,
 }

@@ -42,7 +42,7 @@ pub struct PackItem {
     pub trust: Trust,
     /// When it was accepted.
     pub accepted: Time,
-    /// The bytes of its blocks of which the index has no entry. The inventory finds them.
+    /// The bytes of its blocks that have no entry in the index. The inventory computes this.
     pub unlisted: u64,
 }
 

@@ -69,7 +69,7 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
         Reach { reached, unresolved, unread }
     }
 
-    /// The pages, except spared ones, that lead to an id that passes `is_sought`. It gets none for an absent id.
+    /// The pages, except spared ones, that lead to an id that passes `is_sought`, which gets none for an absent id.
     pub fn above(&self, is_sought: impl Fn(Option<u32>) -> bool, is_spared: impl Fn(u32) -> bool) -> Bits {
         let mut above = Bits::new(self.scratch, self.count() as usize);
         let mut is_late = true;

@@ -23,7 +23,7 @@ pub use sparse::sparse_blocks;
 pub struct Rules {
     /// How long a copy stays flagged before it is removed.
     pub grace: Duration,
-    /// The least time for which a displaced copy stays flagged, and after which an accepted pack may be repacked. In
+    /// How long a displaced copy stays flagged at least, and how old an accepted pack must be to be repacked. During
     /// that time a theft of keys can be noticed.
     pub floor: Duration,
     /// Copies flagged at or before this time are not removed.
@@ -32,7 +32,7 @@ pub struct Rules {
     pub now: Time,
     /// The most dead bytes in blocks without a present copy, in percent of live bytes. Beyond it, packs are repacked.
     pub dead_most: u32,
-    /// The same for trapped bytes: dead ones in blocks with live copies. Beyond it, the live parts are marked as
+    /// The same for trapped bytes: dead bytes in blocks with live copies. Beyond it, the live copies are marked as
     /// wanted.
     pub trapped_most: u32,
     /// The target size of packs, by kind. Packs shorter than a quarter of it are merged.
@@ -169,8 +169,9 @@ pub fn plan<B: AsRef<[u8]>>(
     plan
 }
 
-/// Whether a copy in this pack may replace others of its id, of which the oldest healthy one was accepted at this time:
-/// it is healthy and proven, or not excluded and no younger. So no forged copy displaces a true one.
+/// Whether a copy in this pack may replace others of its id. `oldest` is the time when the oldest healthy one of these
+/// was accepted. True if the pack is healthy, and either proven, or not excluded and no younger. So no forged copy
+/// displaces a true one.
 pub fn replaces(pack: &PackItem, oldest: Option<Time>) -> bool {
     let is_older = pack.trust > Trust::Excluded && oldest.is_none_or(|oldest| pack.accepted <= oldest);
     pack.is_healthy && (pack.trust == Trust::Proven || is_older)
@@ -210,7 +211,7 @@ fn live_share(block: &BlockItem, live: u32) -> u64 {
     (u64::from(live) << 16) / u64::from(block.entries.max(1))
 }
 
-/// For each block, the number of copies that pass `is_live`, which gets the copy and its id.
+/// For each block, the number of copies that pass `is_live`.
 fn live_copies<B: AsRef<[u8]>>(inventory: &Inventory<'_, B>, is_live: impl Fn(u32, u32) -> bool) -> Column<u32> {
     let mut live = Column::new(inventory.graph.scratch(), inventory.block_count());
     for (copy, item) in inventory.copies() {

@@ -33,7 +33,7 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
     let mut small: [Vec<Candidate>; 2] = Default::default();
     let (mut live_whole, mut dead_whole) = (0, 0);
     for (number, pack) in inventory.packs.iter().enumerate() {
-        // Without header and table: otherwise a small pack with only live blocks would be copied again and again.
+        // Header and table do not count as dead: otherwise a small pack of live blocks would be copied again and again.
         let Tally { live, mut dead, has_live } = of_packs[number];
         dead += pack.unlisted;
         plan.dead_bytes += pack.unlisted;

@@ -1,4 +1,4 @@
-//! Sparse: finds blocks of which only a small part is needed.
+//! Sparse: finds blocks that hold little needed data.
 
 use std::collections::BTreeMap;
 

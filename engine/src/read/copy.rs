@@ -1,4 +1,4 @@
-//! Copy: one copy of a chunk or page, where the index says that it lies.
+//! Copy: one copy of a chunk or page, at the place that the index gives.
 
 use copal_format::block::OpenBlock;
 use copal_format::id::ChunkId;
@@ -7,7 +7,7 @@ use copal_format::keys::domain::DomainKeys;
 use copal_format::pack::{BlockRow, PackTable, PageView};
 use copal_format::tree::{PageError, VerifiedPage};
 
-/// Why a copy cannot be used. Index and tables are hints of whoever wrote them: another copy may be good.
+/// Why a copy cannot be used. Another copy may be good, because index and tables are only hints by their writers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyFault {
     /// The index names a block that the pack's table does not have.

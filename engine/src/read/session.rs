@@ -5,7 +5,7 @@ use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::session::{SessionError, SessionKey, SessionRecord, UnwrapError};
 use copal_format::seal::SessionCipher;
 
-/// A session whose key was unwrapped. That takes a key agreement, so a reader keeps it.
+/// A session whose key was unwrapped. Unwrapping takes a key agreement, so a reader keeps the session.
 pub struct Session {
     /// The session's key.
     pub key: SessionKey,

@@ -1,4 +1,4 @@
-//! Snapshot: what a client has signed of one of its snapshots.
+//! Snapshot: what a client has signed about one of its snapshots.
 
 use copal_format::block::{BlockError, OpenBlock, OpenTools};
 use copal_format::client::ClientRecord;
@@ -19,7 +19,7 @@ pub struct SignedSnapshot {
     pub hash: ObjectHash,
     /// The domain of its pages: the client's.
     pub domain: DomainId,
-    /// What the client claims of it.
+    /// The client's claim.
     pub claim: SnapshotClaim,
 }
 
@@ -43,10 +43,10 @@ pub enum SnapshotFault {
 /// Why a snapshot's description cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum InfoFault {
-    /// The session that sealed it.
+    /// The session that sealed the description cannot be opened.
     #[error(transparent)]
     Session(#[from] SessionFault),
-    /// Its block.
+    /// Its block cannot be opened.
     #[error(transparent)]
     Block(#[from] BlockError),
     /// Its block holds nothing.

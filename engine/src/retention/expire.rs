@@ -16,7 +16,7 @@ use copal_format::time::Time;
 pub struct Weighed {
     /// Its series.
     pub series: Series,
-    /// The time by which the rules look at it.
+    /// The time that the rules use.
     pub time: Time,
     /// What the rules say.
     pub verdict: Verdict,
@@ -59,7 +59,7 @@ pub fn weigh<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Sign
     weighed.collect()
 }
 
-/// The kept snapshots that may expire at `time`, of those that [`weigh`] looks at.
+/// The kept snapshots that may expire at `time`, among those that [`weigh`] examines.
 pub fn expirable<'a>(
     policy: &SignedPolicy,
     snapshots: impl IntoIterator<Item = Signed<'a>>,

@@ -1,5 +1,6 @@
 //! Guard: protects snapshots whatever the rules say, even from clients that forget them. The floor keeps the last
-//! accepted ones. A hold keeps a series with a snapshot suspiciously unlike the one before, until its release.
+//! accepted ones. A hold keeps a whole series while one of its snapshots is suspiciously unlike the one before, until
+//! the owner releases it.
 //!
 //! Order and age are by acceptance, on the store's clock, which no client can change.
 
@@ -122,7 +123,7 @@ pub fn protected<'a>(
     by_id(protected_if(policy, snapshots, now, |record| record.state == SnapshotState::Forgotten))
 }
 
-/// Like [`protected`], as if those of the snapshots that are not gone were forgotten of which `is_forgotten` says so.
+/// Like [`protected`], but `is_forgotten` decides which snapshots count as forgotten. Gone ones never do.
 pub fn protected_if<'a>(
     policy: &SignedPolicy,
     snapshots: impl IntoIterator<Item = Signed<'a>>,
@@ -130,7 +131,7 @@ pub fn protected_if<'a>(
     is_forgotten: impl Fn(&SnapshotRecord) -> bool,
 ) -> Vec<(SnapshotId, Protection)> {
     let snapshots: Vec<Signed<'_>> = snapshots.into_iter().collect();
-    // The guard looks at forgotten snapshots as at kept ones.
+    // The guard treats forgotten snapshots like kept ones.
     let all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
     let forgotten = all.into_iter().filter(|(record, _)| is_forgotten(record));
     forgotten.map(|(record, protection)| (record.id, protection)).collect()
@@ -143,7 +144,7 @@ fn by_id(found: impl IntoIterator<Item = (SnapshotId, Protection)>) -> BTreeMap<
     map
 }
 
-/// The snapshots that the guard keeps, of those that pass `counts` and were accepted before `before`.
+/// The snapshots that the guard keeps, among those that pass `counts` and were accepted before `before`.
 fn guarded<'a>(
     policy: &SignedPolicy,
     snapshots: &[Signed<'a>],
@@ -151,7 +152,7 @@ fn guarded<'a>(
     before: Time,
     counts: impl Fn(&SnapshotRecord) -> bool,
 ) -> Vec<(&'a SnapshotRecord, Protection)> {
-    // In the order of the series, as `by_series` has them.
+    // In the order of `by_series`.
     let held = held(policy, snapshots.iter().copied(), before);
     let floor = policy.floor();
     let counts = |(_, of): &Signed<'_>| !of.partial && of.accepted < before && counts(of);
@@ -191,7 +192,7 @@ fn by_series<'a>(
     })
 }
 
-/// Why a hold suspects a snapshot after the one before it; none if it does not.
+/// Why a snapshot is suspicious after the one before it; none if it is not.
 fn suspicion(hold: Hold, before: Extent, now: Extent) -> Option<Suspicion> {
     if before.bytes < hold.least {
         return None;
