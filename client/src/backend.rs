@@ -193,7 +193,7 @@ impl Backend {
             return Ok(());
         }
         let is_replica = match wait(is_replica(self.store.as_ref())) {
-            // Whoever may not look may still write what clients write, and the next sync says so.
+            // A client that may not look can still write what clients write; the next sync reports it.
             Err(StoreError::Denied { .. }) => false,
             is_replica => is_replica?,
         };
@@ -224,13 +224,13 @@ impl Backend {
         if self.is_remote() { UPLOADS } else { 1 }
     }
 
-    /// Whether a gateway stands before the store: it lets no client delete.
+    /// Whether a gateway is in front of the store. A gateway lets no client delete.
     pub fn is_behind_gateway(&self) -> bool {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
     }
 
-    /// The gateway, where one stands before the store: without the retries and rate limits of [`Self::store`], for what only
-    /// a gateway can be asked.
+    /// The gateway in front of the store, if there is one, for requests that only a gateway answers. It has no retries
+    /// and rate limits, unlike [`Self::store`].
     pub fn gateway(&self) -> Option<&GatewayStore> {
         match &self.kind {
             BackendKind::Gateway(gateway) => Some(gateway.as_ref()),

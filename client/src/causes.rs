@@ -1,4 +1,4 @@
-//! Causes: what an error says, with what is behind it.
+//! Causes: the text of an error and of its causes.
 
 use std::error::Error;
 

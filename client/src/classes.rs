@@ -1,7 +1,7 @@
-//! Classes: what stands in brackets in a pattern matches one character of a name, and never the slash between two names.
+//! Classes: makes brackets in a pattern match one character of a name, and never the slash between two names.
 
-/// A pattern whose classes match no slash, as in Git; none if they do not anyway. Those of globset do: `[!a]`, and `[+-9]`,
-/// in which the slash lies. A class that is not closed is left as it is.
+/// Rewrites a pattern so that its classes match no slash, as in Git; none if nothing has to change. In globset a slash
+/// matches `[!a]`, and `[+-9]`, which includes it. An unclosed class stays as it is.
 pub(crate) fn without_slashes(pattern: &str) -> Option<String> {
     let signs: Vec<char> = pattern.chars().collect();
     let (mut out, mut at, mut is_changed) = (String::new(), 0, false);
@@ -51,7 +51,7 @@ fn rewritten(class: &[char]) -> String {
     while at < class.len() {
         match class[at..] {
             [from, '-', to, ..] if from <= '/' && '/' <= to => {
-                // What would come first must not become a sign with a meaning.
+                // The new first character must not have a special meaning.
                 match from {
                     '/' => out.push(NOWHERE),
                     '.' => out.push('.'),

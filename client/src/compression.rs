@@ -39,7 +39,7 @@ impl Compress for Nothing {
     }
 }
 
-/// Compresses thoroughly what a sample shows to be worth it. High levels need as long for noise as for text.
+/// Compresses thoroughly where a sample shows that it is worth it. High levels need as long for noise as for text.
 #[derive(Debug)]
 struct Patient {
     quick: Compressor,

@@ -59,8 +59,8 @@ pub struct Copier<'a> {
     target: &'a Repository,
     client: &'a LocalClient,
     how: How,
-    /// What this client has saved in the target, with checkpoints. Nobody else is believed that a snapshot is a copy: a
-    /// false one would keep the snapshot from being copied, or lend it other content.
+    /// What this client has saved in the target, with checkpoints. Other clients are not believed: a false copy would
+    /// keep a snapshot from being copied, or give it other content.
     there: Vec<There>,
     /// All snapshots of the target that can be restored or brought back.
     ids: BTreeSet<SnapshotId>,
@@ -97,8 +97,8 @@ impl<'a> Copier<'a> {
         Self { source, view, history, target, client, how, there, ids, readers: HashMap::new() }
     }
 
-    /// The copy of a snapshot that is already there, or the snapshot that it says it is a copy of; also a forgotten one, as
-    /// long as it can be brought back. A copy that lacks more than the snapshot itself does not count: damage may have
+    /// The existing copy of a snapshot, or the snapshot of the target that it is itself a copy of. Forgotten ones count
+    /// while they can be brought back. A copy that lacks more than the snapshot itself does not count: damage may have
     /// healed.
     pub fn copy_of(&self, snapshot: &Snapshot) -> Option<SnapshotId> {
         let comes_from = snapshot.origin().filter(|origin| origin.repository == self.target.id());
@@ -111,7 +111,7 @@ impl<'a> Copier<'a> {
         copies.find(|there| there.errors <= snapshot.info.summary.errors).map(|there| there.copy.id)
     }
 
-    /// Makes a copy. The outcome has no snapshot if there is one already that lacks the same.
+    /// Makes a copy. The outcome has no snapshot if a copy that lacks the same exists already.
     pub fn copy(
         &mut self,
         snapshot: &Snapshot,
@@ -136,9 +136,9 @@ impl<'a> Copier<'a> {
     }
 
     /// Makes a snapshot of the same repository without what the patterns match. Content of this client's domain stays
-    /// where it is; that of other domains is read and stored in this one, because a snapshot counts in the domain of its
-    /// signer only. The outcome has no snapshot if that would be the snapshot itself, or one that an earlier run has made
-    /// of it.
+    /// where it is; that of other domains is read and stored in this one, because a snapshot counts in the domain of
+    /// its signer only. The outcome has no snapshot if nothing would change, or if an earlier run has made the same
+    /// one.
     pub fn rewrite(
         &mut self,
         snapshot: &Snapshot,
@@ -278,8 +278,9 @@ impl There {
         self.origin == origin && !self.is_checkpoint
     }
 
-    /// Returns the earlier copies to compare with, and whether one of them is an incomplete copy of this snapshot. That one
-    /// comes first; then the copy whose original precedes this snapshot most closely, else the next later one. `alike` gives the root of an original of the same source.
+    /// Returns the earlier copies to compare with, and whether one of them is an incomplete copy of this snapshot. That
+    /// one comes first. Next comes the copy whose original most closely precedes this snapshot, else the next later
+    /// one. `alike` gives the root of an original of the same source.
     pub(crate) fn earlier(
         all: &[Self],
         client: &LocalClient,
@@ -289,7 +290,7 @@ impl There {
         alike: impl Fn(Origin) -> Option<ChunkId>,
     ) -> (Vec<EarlierCopy>, bool) {
         let usable = all.iter().filter(|there| there.is_usable(client));
-        // A copy in part comes before a checkpoint, which only an interrupted second attempt has left.
+        // An incomplete copy is better than a checkpoint, which only an interrupted second attempt leaves.
         let own = usable.clone().filter(|there| there.origin == origin).max_by_key(|there| !there.is_checkpoint);
         let others = usable.filter(|there| !there.is_checkpoint);
         let others = others.filter_map(|there| Some((there, alike(there.origin)?)));

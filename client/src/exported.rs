@@ -35,7 +35,7 @@ impl ExportStore {
         let file = File::open(path)?;
         let Index { objects, .. } = Index::read(&file)?;
         let time = |seconds: u64| StoreTime(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND));
-        // What is no key cannot be asked for.
+        // A name that is no key cannot be asked for.
         let keyed = |(name, (range, seconds))| Some((Key::new(name).ok()?, (range, time(seconds))));
         let objects = objects.into_iter().filter_map(keyed).collect();
         Ok(Self { file, state: Mutex::new(State { objects, end: None }) })

@@ -42,8 +42,8 @@ pub struct History {
 }
 
 impl History {
-    /// Reads all snapshots of a state. Of a remote repository it reads no manifest that this machine has read before,
-    /// but looks whether it is there.
+    /// Reads all snapshots of a state. From a remote repository it reads only new manifests; of those that this machine
+    /// has read before, it checks only that they exist.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
         let cached = Listed::read(repository);
         let (history, signers) = Self::gather(repository, view, &[], &cached)?;
@@ -88,7 +88,8 @@ impl History {
         let (described, mut unread): (Vec<_>, Vec<_>) =
             there.into_iter().partition(|(key, record)| cached.has(key, &record.id));
         let names = |rows: &[Row<'_>]| rows.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect::<Vec<_>>();
-        // All at once: of a remote store each round takes its time. Batches: there may be very many manifests.
+        // All at once, because each round trip to a remote store takes time. In batches, because there may be very many
+        // manifests.
         let first = unread.split_off(unread.len().saturating_sub(MANIFESTS));
         let listing =
             async { if described.is_empty() { Ok(Vec::new()) } else { objects::list(store, "manifests/").await } };
@@ -160,7 +161,7 @@ type Row<'a> = (&'a SnapshotKey, &'a SnapshotRecord);
 /// The records of clients; `None` where the record is lost or damaged.
 type Signers = BTreeMap<ClientId, Option<ClientRecord>>;
 
-/// Does the same with each item, on all cores: opening a description takes a quarter of a millisecond.
+/// Calls `act` with each item, on all cores: opening a description takes a quarter of a millisecond.
 fn on_all_cores<T: Send, R: Send>(mut items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let each = items.len().div_ceil(cores).max(FEW);
@@ -287,7 +288,7 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
-/// Descriptions that one thread opens at least: fewer are not worth a thread.
+/// The least descriptions for a thread: fewer are not worth one.
 const FEW: usize = 8;
 /// Manifests held at once, and client records read at once.
 const MANIFESTS: usize = 256;

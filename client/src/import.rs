@@ -46,7 +46,7 @@ impl<'a> Importer<'a> {
         self.there.iter().find(is_it).map(|there| there.copy.id)
     }
 
-    /// Makes a copy. The outcome has no snapshot if there is one already that lacks the same.
+    /// Makes a copy. The outcome has no snapshot if a copy that lacks the same exists already.
     pub fn import(
         &mut self,
         snapshot: &ResticSnapshot,

@@ -43,7 +43,7 @@ impl Listed {
     /// Reads the repository's file; nothing if it has none, or it does not open.
     pub(crate) fn read(repository: &Repository) -> Self {
         let opened = repository.listed().and_then(|path| {
-            // A pipe would hold everything up.
+            // Opening a FIFO would block.
             let path = path.metadata().ok()?.is_file().then_some(path)?;
             let (mut sealed, mut bytes) = (Vec::new(), Vec::new());
             File::open(path).ok()?.take(BLOCK_BYTES.into()).read_to_end(&mut sealed).ok()?;
@@ -63,7 +63,7 @@ impl Listed {
         self.0.get(key).is_some_and(|(_, description)| description.id == *id)
     }
 
-    /// The description of the snapshot with this id; none if its signer has another key or domain than it had.
+    /// The description of the snapshot with this id; none if its signer has another key or domain now.
     pub(crate) fn get(&self, key: &SnapshotKey, id: &SnapshotId, signer: &ClientRecord) -> Option<&Description> {
         let (signed_with, description) = self.0.get(key)?;
         let is_same = *signed_with == signer.keys.as_ref()?.manifest && description.domain == signer.domain;
@@ -114,14 +114,14 @@ fn decode(bytes: &[u8]) -> Result<BTreeMap<SnapshotKey, (SignatureKey, Descripti
     Ok(rows.into_iter().collect())
 }
 
-/// Block 0 of one session for ever: nonces derive from what is sealed. Each version of the program has a key of its own,
-/// because an older one drops fields that it does not know.
+/// Always seals block 0 of one session: nonces also derive from the plaintext. Each version of the program has a key of
+/// its own, because an older one drops fields that it does not know.
 fn cipher(repository: &Repository) -> SessionCipher {
     let key = SessionKey::new(repository.owner.root().derive("listed", env!("CARGO_PKG_VERSION").as_bytes()));
     SessionCipher::new(&key, repository.id(), SessionId([0; 16]))
 }
 
-/// Bytes of a row without its description, about.
+/// About how many bytes a row has without its description.
 const ROW: usize = 160;
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub struct Copied {
     pub to: Location,
     /// When the last copy ended, by this machine's clock.
     pub time: Time,
-    /// Whether all snapshots were meant. Else only those of series that have a copy are missed.
+    /// Whether all snapshots were to be copied. If not, only those of series that have a copy count as missing.
     pub is_whole: bool,
     /// The kept snapshots that had a copy then.
     pub there: BTreeSet<SnapshotId>,
@@ -95,8 +95,9 @@ fn noted(state_of_repository: &Path, kind: &str) -> impl Iterator<Item = Vec<u8>
     contents.into_iter()
 }
 
-/// Where this machine remembers the newest state that it has met of a repository at a location. A replica may be behind
-/// what was met of its source. Whether the location is one is this machine's own note: the store does not decide that.
+/// Where this machine remembers the newest state that it has met of a repository at a location. A replica has a memory
+/// of its own, because it may be behind its source. This machine's own note says that the location is a replica; the
+/// store does not decide that.
 pub fn memory_of(state_of_repository: &Path, location: &Location) -> PathBuf {
     match state_of_repository.join(mark("replica-at-", location)).exists() {
         true => state_of_repository.join(mark("replica-met-", location)),

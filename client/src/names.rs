@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Names {
-    /// Lists an open directory. After an error the names so far stand.
+    /// Lists an open directory. After an error, the names so far are valid.
     pub(crate) fn read(directory: impl AsFd) -> (Self, io::Result<()>) {
         let mut names = Self::default();
         let mut is_full = false;

@@ -119,7 +119,7 @@ pub fn create_private_dir(path: &Path) -> Result<(), PlaceError> {
 /// Creates an empty file that records a finding. Ignores failures: then the next run finds it out again.
 pub fn note_proof(path: &Path) {
     let Some(Ok(())) = path.parent().map(create_private_dir) else { return };
-    // Its age counts. To open a pipe may wait for ever.
+    // An existing file is written again, because its age counts. Opening a FIFO may block for ever.
     let is_there = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
     let _ = match is_there {
         true => fs::write(path, b""),
@@ -141,8 +141,8 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
     named.map_err(|cause| PlaceError::Refused { path: path.to_owned(), cause })
 }
 
-/// Reads a file that [`write_private`] has written. Fails on anything but a regular file, because to open a FIFO may wait
-/// for ever, and on one of more than 64 MiB.
+/// Reads a file that [`write_private`] has written. Fails on anything but a regular file, because opening a FIFO may
+/// block for ever, and on files of more than 64 MiB.
 pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
     let unusable = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
     match fs::metadata(path)? {
@@ -152,17 +152,17 @@ pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// [`read_private`] of a text; none if there is none that can be read.
+/// Like [`read_private`], for a text; none if it cannot be read.
 pub fn private_text(path: &Path) -> Option<String> {
     String::from_utf8(read_private(path).ok()?).ok()
 }
 
-/// Waits until no other process reads and replaces what this machine keeps of a repository: its client's keys, and the note
-/// of the last backup with a list. Others wait as long as the result lives. Where files cannot be locked, nobody waits.
+/// Locks what this machine keeps of a repository: its client's keys, and the note of the last backup with a list. Other
+/// processes wait as long as the result lives. Where files cannot be locked, nobody waits.
 pub(crate) fn alone(state_dir: &Path) -> Result<Option<File>, PlaceError> {
     create_private_dir(state_dir)?;
     let path = state_dir.join("lock");
-    // To open a pipe may wait for ever.
+    // Opening a FIFO may block for ever.
     let is_strange = fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file());
     let lock = if is_strange { None } else { system::private_file().create(true).open(path).ok() };
     Ok(lock.filter(|lock| lock.lock().is_ok()))

@@ -1,4 +1,4 @@
-//! Privileges: for tests of what happens without those of root.
+//! Privileges: lets tests run without those of root.
 
 /// Runs something on a thread without the rights of root; the threads it starts have none either.
 pub(crate) fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {

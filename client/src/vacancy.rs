@@ -28,7 +28,7 @@ pub(crate) fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error
         // `copal` and `reader` are empty, or another check found that an interrupted run left them.
         let entry = entry?;
         let name = entry.file_name();
-        // What was to become a replica, and died before its mark was there.
+        // Left by a run that was to make a replica, and died before it wrote the mark.
         if name == "work" && std::fs::read_dir(entry.path())?.next().is_none() {
             continue;
         }

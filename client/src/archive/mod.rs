@@ -26,7 +26,7 @@ pub struct Archive<R> {
     padding: u64,
     /// Records that count for all members that follow.
     global: Records,
-    /// The first byte behind the end mark that is not zero.
+    /// The first byte after the end mark that is not zero.
     behind: Option<u64>,
     /// The name of the last member.
     last: Vec<u8>,
@@ -122,7 +122,7 @@ impl<R: Read> Archive<R> {
         Self { input, at: 0, content, padding: 0, global, behind: None, last: Vec::new() }
     }
 
-    /// The position of the first byte behind the end mark that is not zero; none if there is none, or before
+    /// The position of the first byte after the end mark that is not zero; none if there is none, or before
     /// [`Archive::next`] has read to the end.
     pub fn behind(&self) -> Option<u64> {
         self.behind
@@ -150,7 +150,8 @@ impl<R: Read> Archive<R> {
                     let bytes = self.body(&header, RECORDS_MAX)?;
                     match records.take(&bytes, OF_MEMBER) {
                         Ok(()) => {}
-                        // Behind the bad record may stand the size, without which content would be taken for headers.
+                        // The bad record may be followed by the size. Without the size, content would be read as
+                        // headers.
                         Err(why) if why == MUCH || bytes.windows(5).any(|text| text == b"size=") => {
                             return Err(self.malformed(why));
                         }
@@ -205,7 +206,7 @@ impl<R: Read> Archive<R> {
             b'0' | 0 if name.ends_with(b"/") => MemberKind::Directory,
             _ => MemberKind::File,
         };
-        // Only these have content, whatever the size of the others says.
+        // Only these have content, even if others have a size.
         let has_content = kind == MemberKind::File || matches!(header.kind(), b'0' | 0 | b'D');
         let stored = if has_content { stored } else { 0 };
         self.last.clone_from(&name);
@@ -219,7 +220,7 @@ impl<R: Read> Archive<R> {
                     Ok((stretches, found)) => (size, holes, self.content) = (map.size, found, stretches),
                     Err(why) => fault.is(why),
                 },
-                // Of an old sparse file, blocks of the map may be left before the content.
+                // In an old sparse file, further blocks of the map may come before the content.
                 Err(ArchiveError::Malformed { why, .. }) if header.kind() != b'S' => fault.is(why),
                 Err(error) => return Err(error),
             }
@@ -277,7 +278,7 @@ impl<R: Read> Archive<R> {
         Ok(text)
     }
 
-    /// The body of a header that says something of the next one.
+    /// The body of a header that describes the next one.
     fn body(&mut self, header: &Header, most: u64) -> Result<Vec<u8>, ArchiveError> {
         let size = self.size_of(header)?;
         if size > most {
@@ -336,7 +337,7 @@ impl Fault {
         self.0.get_or_insert(why);
     }
 
-    /// The value; if there is none, something is wrong.
+    /// The value; without one, notes what is wrong.
     fn unless<T: Default>(&mut self, value: Option<T>, why: &'static str) -> T {
         value.unwrap_or_else(|| {
             self.is(why);

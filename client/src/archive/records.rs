@@ -51,7 +51,7 @@ impl Records {
         self.take(bytes, most)
     }
 
-    /// Takes the last value of a key; none if it is empty, which takes earlier ones back.
+    /// Takes the last value of a key; none if it is empty: an empty value cancels earlier ones.
     pub(super) fn remove(&mut self, key: &str) -> Option<Vec<u8>> {
         let mut last = None;
         self.0.retain_mut(|(found, value)| {
@@ -83,7 +83,7 @@ impl Records {
         let attributes = self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(b"SCHILY.xattr.")?, value)));
         let mut attributes: Vec<_> = attributes.map(|(name, value)| (unescaped(name), value.clone())).collect();
         attributes.retain(|(name, _)| !name.is_empty());
-        // Of two with one name the last one counts.
+        // If a name occurs twice, the last one counts.
         attributes.reverse();
         attributes.sort_by(|(a, _), (b, _)| a.cmp(b));
         attributes.dedup_by(|(a, _), (b, _)| a == b);
@@ -100,7 +100,8 @@ pub(super) fn number(digits: &[u8]) -> Option<u64> {
     core::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
 }
 
-/// Seconds since 1970 with a sign and any number of decimal places. Beyond what Copal keeps, the nearest that it keeps.
+/// Seconds since 1970 with a sign and any number of decimal places. A time out of Copal's range becomes the nearest
+/// time within it.
 pub(super) fn time(text: &[u8]) -> Option<Time> {
     let text = core::str::from_utf8(text).ok()?;
     let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));

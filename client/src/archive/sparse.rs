@@ -17,7 +17,7 @@ pub(super) struct Map {
 }
 
 impl<R: Read> Archive<R> {
-    /// The map of a sparse file; none for other files. Takes a map in front of the content off it.
+    /// The map of a sparse file; none for other files. Reads a map that precedes the content.
     pub(super) fn sparse_map(&mut self, header: &Header, records: &mut Records) -> Result<Option<Map>, ArchiveError> {
         let bad = |archive: &Self| archive.malformed("its map of holes is not well formed");
         let told = |records: &mut Records, key| records.number(key).map_err(|why| self.malformed(why));
@@ -53,7 +53,7 @@ impl<R: Read> Archive<R> {
         while has_more {
             let mut block = [0; BLOCK];
             self.fill(&mut block)?;
-            // The content begins behind the last block of the map, however long that is.
+            // The content begins after the last block of the map, however long the map is.
             if parts.len() <= PARTS_MAX {
                 parts.extend((0..21).map_while(|at| sparse_part(&block, 24 * at)));
             }

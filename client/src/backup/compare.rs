@@ -32,7 +32,7 @@ pub(super) struct Comparison<'a> {
     pub(super) listed: Option<&'a Scope>,
     /// Changes that the list does not have.
     pub(super) missed: usize,
-    /// The last of them that has gone.
+    /// The last of them that no longer exists.
     pub(super) gone: Option<TreePath>,
     /// Bytes that may still be uploaded again because the repository wants them.
     pub(super) rewrite_budget: RewriteBudget,
@@ -139,14 +139,14 @@ impl Comparison<'_> {
 }
 
 impl Comparison<'_> {
-    /// Whether a list of changes lacks an entry that has changed; true a few times only.
+    /// Whether a list of changes lacks an entry that has changed. False once [`MISSED`] of them were reported.
     fn is_missed(&self, entry: &Scanned, old: Option<&Entry>) -> bool {
         let is_same = |old: &Entry| is_unchanged(old, &look(&entry.stat), self.detection);
         self.may_miss(&entry.path) && !old.is_some_and(is_same)
     }
 
-    /// Tells of an entry of the parent snapshot that the scan did not find, if it has gone and a list of changes lacks it.
-    /// If a whole directory has gone, the backup names that directory, and nothing that was in it.
+    /// Reports an entry of the parent snapshot that the scan did not find, if it no longer exists and a list of changes
+    /// lacks it. If a whole directory has gone, reports only the directory.
     fn tell_gone(&mut self, old: &Entry, outbox: &mut Outbox<'_>) {
         let is_told = self.gone.as_ref().is_some_and(|gone| old.path.is_within(gone));
         if self.may_miss(&old.path) && !is_told && !self.interrupted.load(Ordering::Relaxed) {
@@ -160,7 +160,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether a list of changes lacks this path, and that is still to be told if the entry has changed.
+    /// Whether a list of changes lacks this path, and fewer than [`MISSED`] were reported.
     fn may_miss(&self, path: &TreePath) -> bool {
         self.missed < MISSED && self.listed.is_some_and(|scope| !scope.decides(path))
     }
@@ -173,7 +173,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Changes that a list does not have and that are told.
+/// How many changes are reported that a list does not have.
 const MISSED: usize = 20;
 
 /// The next events; none at the end, or if the receiver has gone.
@@ -213,6 +213,6 @@ pub(super) fn trouble(event: ScanEvent) -> Trouble {
     Trouble { path: source_of(&path), kind, why }
 }
 
-/// When a backup began whose files are all read again. A snapshot of a file system may have a file's new times and its old
-/// content: so every file is read that a list of changes names there.
+/// As the time when a backup began: all its files are read again. Used for the files that a list of changes names in a
+/// file system snapshot, which may have new times with old content.
 const ALWAYS: Time = Time(i64::MIN);

@@ -43,7 +43,8 @@ pub(super) enum Part<L = Box<Found>> {
     Failed(String),
 }
 
-/// How reading the content of another snapshot ended. Damage is told as a failed part; any other failure ends the copy.
+/// How reading the content of another snapshot ended. Damage is reported as a failed part; any other failure ends the
+/// copy.
 pub(super) type Read = Result<(), ReadError>;
 
 /// The metadata that a job found.
@@ -234,7 +235,7 @@ pub(super) fn words(error: &io::Error) -> String {
 }
 
 impl Tools<'_> {
-    /// The chunks of the beginning of some content, as far as their ends are certain: all if it is the last of it.
+    /// The chunks at the beginning of some content, as far as their ends are certain; all chunks if `is_last`.
     pub(super) fn certain_cuts(&self, bytes: &[u8], is_last: bool) -> Vec<(ChunkId, Range<usize>)> {
         let mut cuts = Vec::new();
         let mut start = 0;

@@ -18,7 +18,6 @@ pub(super) struct ParentCursor<'a> {
     trees: Vec<(TreeCursor<'a>, Time)>,
 }
 
-/// An entry of the parent snapshot.
 pub(super) struct ParentEntry {
     pub(super) entry: Entry,
     /// When the backup that recorded it began.
@@ -46,8 +45,8 @@ impl<'a> ParentCursor<'a> {
         Self { trees: parent.trees().map(cursor).collect() }
     }
 
-    /// The entry at a path; paths must come in tree order. If several trees have it, the first one counts. Tells of entries
-    /// that were passed on the way; without a path, of all that are left.
+    /// The entry at a path; paths must come in tree order. If several trees have it, the first one counts. Calls
+    /// `passed` with each entry on the way; without a path, with all that are left.
     pub(super) fn find(
         &mut self,
         path: Option<&TreePath>,

@@ -121,7 +121,7 @@ pub struct Outcome {
     pub tally: Tally,
     /// Entries that were not saved, or not completely.
     pub troubles: Vec<Trouble>,
-    /// Paths of the source of which no entry but directories was saved, and something could not be read.
+    /// Paths of the source of which only directories were saved, and something could not be read.
     pub unsaved: Vec<PathBuf>,
     /// The party that accepted the snapshot; none if the backup did not wait for the receipt.
     pub accepted_by: Option<IngestBy>,
@@ -133,9 +133,9 @@ pub struct Outcome {
     pub damaged: Vec<String>,
     /// Whether the repository has domains of other clients, whose packs the owner has to prove.
     pub has_other_domains: bool,
-    /// Whether only what a list of changes has was looked at.
+    /// Whether only the paths in a list of changes were looked at.
     pub is_narrowed: bool,
-    /// Why everything was looked at in spite of a list.
+    /// Why everything was looked at despite a list.
     pub gap: Option<Gap>,
 }
 
@@ -216,8 +216,8 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// Whether the packs stored before are whole, and the store may still take a manifest that claims them. A full store
-    /// has as much room again as the pack that did not fit had taken.
+    /// Whether the packs stored before are whole, and the store may still take a manifest that claims them. A full
+    /// store has room again: that of the pack that did not fit.
     fn leaves_packs(&self) -> bool {
         match self {
             Self::Stream(_) | Self::Archive(_) | Self::Scratch(_) | Self::Original(_) => true,

@@ -1,5 +1,5 @@
-//! Narrowed: reads the scan of a scope and the parent snapshot side by side, both in tree order. What is not in the scope
-//! is taken over from the parent snapshot, whole pages unread where nothing below them is in the scope.
+//! Narrowed: reads the scan of a scope and the parent snapshot side by side, both in tree order. Everything else is
+//! taken over from the parent snapshot. A page with nothing of the scope below it is taken over unread.
 
 use std::fs::{self, File};
 use std::iter::Peekable;
@@ -27,15 +27,15 @@ use crate::reader::TreeError;
 use crate::scan::{Extent, ScanEvent, Scanned, Scope, source_of};
 use crate::system::FileType;
 
-/// A list of changes, and what decided which entries are saved before anything was looked at.
+/// A list of changes, with the configuration as it was before anything was looked at.
 pub(super) struct Listed {
     list: Narrowing,
     configuration: String,
-    /// What was noted of the last backup.
+    /// The note about the last backup.
     before: Option<Walked>,
-    /// What the file of the note holds as long as no other backup begins or ends; none if there is no file.
+    /// The bytes of the note's file as long as no other backup begins or ends; none if there is no file.
     left: Option<Vec<u8>>,
-    /// Whether that is a token of this backup, in place of the note.
+    /// Whether these are a token of this backup, not the note.
     is_taken: bool,
 }
 
@@ -69,9 +69,9 @@ impl<E: Into<BackupError>> From<E> for End {
 }
 
 impl Listed {
-    /// Reads the note. Only the note says what a list follows that names no snapshot. So a backup with such a list puts a
-    /// token in its place: another one that begins before this one has ended looks at everything, and only the last one that
-    /// began notes its snapshot.
+    /// Reads the note. A list that names no snapshot follows the snapshot in the note. So a backup with such a list
+    /// replaces the note by a token. Another backup that begins before this one has ended then looks at everything, and
+    /// only the one that began last notes its snapshot.
     pub(super) fn of(source: &Source<'_>, is_dry_run: bool) -> Option<Self> {
         let Source::Tree { scan, changed: Some(list), .. } = source else { return None };
         let is_taken = !is_dry_run && list.since.is_none();
@@ -84,7 +84,7 @@ impl Listed {
             let token: [u8; 16] = random();
             put(&list.note, &token);
             listed.left = Some(token.to_vec());
-            // Without a token that others see, they would believe the note, too.
+            // Unless others see the token, they believe the note, too.
             if !listed.is_only() {
                 listed.before = None;
             }
@@ -114,7 +114,7 @@ impl Listed {
         if note.configuration != self.configuration {
             return Err(Gap::Configuration);
         }
-        // Other marks than this one may be of data that the parent snapshot refers to.
+        // Marks other than flags may be of data that the parent snapshot refers to.
         let overlay = parent.index.overlay();
         if overlay.marks().any(|(_, mark)| !mark.bits.without(Bits::FLAGGED).is_empty()) {
             return Err(Gap::Damage);
@@ -147,7 +147,7 @@ impl Listed {
 }
 
 impl Drop for Listed {
-    /// After a failure the note is as it was.
+    /// After a failure, restores the note.
     fn drop(&mut self) {
         let _alone = self.is_taken.then(|| alone_at(&self.list.note));
         if self.is_taken && self.is_only() {
@@ -160,7 +160,7 @@ impl Drop for Listed {
 }
 
 impl Comparison<'_> {
-    /// As [`Comparison::run`], of what is in a scope.
+    /// Like [`Comparison::run`], for the entries in a scope.
     pub(super) fn run_narrowed(
         self,
         narrowed: &Narrowed<'_>,

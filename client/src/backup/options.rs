@@ -37,7 +37,7 @@ pub struct Options {
     pub is_dry_run: bool,
     /// Whether to make no snapshot if the tree equals that of the parent snapshot.
     pub skip_if_unchanged: bool,
-    /// Whether to make a snapshot also if it has nothing but directories although the parent snapshot has more, or something
+    /// Whether to make a snapshot even if it holds only directories, and the parent snapshot has more or something
     /// could not be read.
     pub may_be_empty: bool,
     /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
@@ -80,12 +80,12 @@ impl Options {
     }
 }
 
-/// What a snapshot takes over from the archive or snapshot of which it is made.
+/// What a snapshot takes over from the archive or snapshot that it is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inherited {
     /// Where it comes from; none if it was no snapshot.
     pub origin: Option<Origin>,
-    /// When the run began that looked at the source itself.
+    /// When the run that read the source itself began.
     pub started: Time,
     /// What that run could see.
     pub metadata: MetadataSeen,

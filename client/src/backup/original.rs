@@ -49,7 +49,7 @@ pub struct Original<'a> {
     pub readers: usize,
 }
 
-/// A snapshot or checkpoint in the target, and the snapshot beside the original that it is a copy of.
+/// A snapshot or checkpoint in the target that is a copy, and the snapshot that it was copied from.
 #[derive(Copy, Clone, Debug)]
 pub struct EarlierCopy {
     /// The copy.
@@ -75,7 +75,7 @@ pub(super) struct Copying<'a> {
 /// An earlier copy and its original, read in step with the new original.
 struct Twins<'a> {
     copy: TreeCursor<'a>,
-    /// None if the copy is one of the new original itself.
+    /// None if the copy is of the new original itself.
     of: Option<TreeCursor<'a>>,
 }
 
@@ -271,8 +271,8 @@ fn send(entry: &Entry, parts: &Sender<Part<Read>>, original: &Original<'_>, tool
     Ok(())
 }
 
-/// Leaves out what a restore does not take from a write-only client, and what would let a later backup of a full client
-/// believe that it knows the file. What is left out becomes a trouble that is told on request only.
+/// Leaves out the rights that a restore does not take from a write-only client; returns a trouble about them. Also
+/// leaves out ctime and inode number, by which a later backup of a full client would skip the file as unchanged.
 fn tame(entry: &mut Entry) -> Option<Trouble> {
     entry.ctime = entry.mtime;
     entry.inode = 0;

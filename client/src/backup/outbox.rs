@@ -50,7 +50,7 @@ pub(super) enum Fate {
     Held { is_new: bool },
     /// A job reads it.
     Read { parts: Receiver<Part<Read>>, is_new: bool },
-    /// It is that of the file's first name.
+    /// The file's first name has it.
     OtherName,
 }
 

@@ -165,7 +165,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Tells the session what is stored, whatever became of other packs. Waits for uploads under way, as after an
+    /// Tells the session what is stored, even if other packs failed. Waits for uploads under way, as after an
     /// interrupt.
     pub(super) fn take_stored(&mut self, session: &mut Session, note: &mut Note<'_>) {
         let until = *self.until.get_or_insert(Instant::now() + AFTER_A_WISH_TO_END);
@@ -213,7 +213,7 @@ struct StoredPack {
     table: PackTable,
 }
 
-/// Names a pack and stores it. The session's thread is what all others wait for: so it does neither.
+/// Names a pack and stores it. Not the work of the session's thread, because all others wait for that.
 fn store_pack(store: Option<&dyn Store>, pack: GivenPack) -> Result<StoredPack, BackupError> {
     let (number, id, table) = (pack.number, pack.id(), pack.table);
     if let Some(store) = store {

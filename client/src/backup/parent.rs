@@ -78,7 +78,7 @@ impl Parent {
     }
 
     /// A write-only client compares with its kept tree. The index tells for each entry whether the repository still has
-    /// the content, so it does not matter what became of the snapshot.
+    /// the content, so the snapshot may be gone.
     fn of_kept_tree(enrolled: &Enrolled, client: &LocalClient, view: &View, options: &Options) -> Self {
         let keys = Access::from(enrolled).domain_keys(client.domain);
         let source = keys.source_id(&options.host, &options.paths, &options.label);
@@ -132,7 +132,7 @@ impl Parent {
             }
             let Ok(signed) = SignedSnapshot::verify(&repository.owner, &signed_by, *number, &bytes) else { continue };
             let Ok(info) = signed.info(&repository.owner) else { continue };
-            // An archive's word must not either. A snapshot that was imported from one tells no ctimes and inode numbers.
+            // Nor must an archive's word: a snapshot that was imported from one has no ctimes and inode numbers.
             if !info.metadata.contains(MetadataSeen::CTIME_AND_INODE) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Sorter: puts entries in tree order that come in any order, with little memory: sorted runs lie in files without names.
+//! Sorter: sorts entries into tree order with little memory: sorted runs are in unnamed files.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -18,11 +18,11 @@ pub(super) struct Sorter {
     runs: Vec<Run>,
 }
 
-/// A record: what it says is the caller's.
+/// A record. The caller decides what `says` holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) path: TreePath,
-    /// Of several records of one path the one with the highest number comes first.
+    /// Of several records of one path, the one with the highest number comes first.
     pub(super) number: u64,
     pub(super) says: Vec<u8>,
 }

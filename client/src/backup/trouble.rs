@@ -41,7 +41,7 @@ pub enum TroubleKind {
 pub enum SkipKind {
     /// A path to back up that is itself excluded.
     Excluded,
-    /// A socket: the user may not expect that.
+    /// Something that the user may not expect, such as a socket.
     Noted,
     /// Everything else. Reported only on request.
     Quiet,

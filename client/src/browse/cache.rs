@@ -1,4 +1,4 @@
-//! Cache: opened blocks and decoded pages, up to a number of bytes. What was not used for longest leaves it first.
+//! Cache: opened blocks and decoded pages, up to a number of bytes. The least recently used leave first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

@@ -103,7 +103,7 @@ impl Domain {
         &self.reader
     }
 
-    /// A page that is what its parent says of it.
+    /// A page that agrees with its parent's claim.
     pub(super) fn page(&self, id: &ChunkId, claim: &Claim<'_>) -> Result<Arc<TreePage>, ReadError> {
         let damaged = |why: &str| ReadError::Damaged { id: *id, object: "a page".into(), why: why.into() };
         let page = self.shared.pages.get_or((self.id, *id), || {
@@ -114,7 +114,7 @@ impl Domain {
         if page.fits(claim) { Ok(page) } else { Err(damaged("it does not hold what the page above says")) }
     }
 
-    /// Passes a chunk's bytes on, which have the id asked for.
+    /// Passes on a chunk's verified bytes.
     pub(crate) fn chunk<T>(self: &Arc<Self>, id: &ChunkId, take: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
         let (block, location) = self.reader.try_copies(id, |location| {
             let block = self.block(location)?;

@@ -1,4 +1,5 @@
-//! Listing: the names in a directory, from any of them on. Only the pages that hold the directory's own entries are read.
+//! Listing: the names in a directory, starting at any of them. Only the pages that hold the directory's own entries are
+//! read.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{BrowseError, Browser, NAME_BYTES, Trouble};
 
 /// A name in a directory.
 pub struct Listed {
-    /// A listing goes on behind this number, also at another time.
+    /// Another listing can start after this number, at any later time.
     pub number: u64,
     /// The name.
     pub name: Vec<u8>,
@@ -22,7 +23,7 @@ pub struct Listed {
 }
 
 impl Browser {
-    /// Lists a directory behind a number, or from its start, until `take` returns false. Fails at the end if entries
+    /// Lists a directory after a number, or from its start, until `take` returns false. Fails at the end if entries
     /// could not be read or shown.
     pub fn list(
         &self,
@@ -111,7 +112,7 @@ struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    /// The first entry in the directory, or the first behind the child that the entry of a number belongs to.
+    /// The first entry in the directory, or the first after the child that has the entry of number `after`.
     fn start(&mut self, after: Option<u64>) -> Result<Reached, BrowseError> {
         let Some(number) = after else {
             return Ok(self.tree.reach(Sought::Path(self.directory))?);
@@ -126,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on behind a child and all below it.
+    /// Continues after a child and everything below it.
     fn pass(&mut self, position: Position, child: TreePath) -> Result<Reached, BrowseError> {
         let behind = child.behind();
         let number = position.number;
@@ -153,7 +154,7 @@ impl Walk<'_> {
     }
 }
 
-/// The path directly in a directory that `path` is, or lies below. None for the directory itself.
+/// The child of a directory that `path` is, or lies below. None for the directory itself.
 fn child_of(directory: &TreePath, path: &TreePath) -> Option<TreePath> {
     if path == directory || !path.is_within(directory) {
         return None;

@@ -66,7 +66,7 @@ pub struct Terms {
     pub is_own: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
     /// A time as the name of a file.
     pub time_name: Box<dyn Fn(Time) -> String + Send + Sync>,
-    /// Takes troubles, from any thread. The same trouble comes each time that somebody meets it.
+    /// Called with troubles, from any thread. The same trouble comes each time that it is met.
     pub tell: Box<dyn Fn(Trouble<'_>) + Send + Sync>,
 }
 
@@ -81,7 +81,7 @@ pub enum Trouble<'t> {
     Entries(SnapshotId, &'t LostRange, &'t ReadError),
     /// An entry is not shown, because its name is longer than a file system takes.
     Name(SnapshotId, &'t TreePath),
-    /// A new snapshot is not shown, since its manifest, which is named, cannot be read: why not.
+    /// A new snapshot is not shown, because this manifest cannot be read, for this reason.
     Snapshot(&'t str, &'t str),
     /// New snapshots could not be looked for.
     Renewal(&'t JobError),
@@ -181,7 +181,7 @@ impl Browser {
             At::Directory { is_certain } => {
                 let inode = self.numbers.of_entry(tree, path, None);
                 let made = Attributes::made(inode, EntryKind::Directory, DIRECTORY_BYTES, tree.time, ours);
-                // Its own entry, which may be lost, may keep other users out.
+                // Its own entry may be lost, and may have kept other users out.
                 Ok(if is_certain { made } else { Attributes { permissions: 0o500, ..made } })
             }
             At::Nothing => Err(BrowseError::Absent),
@@ -260,7 +260,7 @@ impl Browser {
         let mut reached = tree.reach(Sought::Path(path))?;
         let mut lost = None;
         while let Reached::Lost(here) = reached {
-            // Behind a page that ends behind the directory, nothing lies in the directory.
+            // If a page ends after the directory, nothing after the page lies in the directory.
             let may_go_on = here.range.through.as_ref().is_none_or(|through| through.is_within(path));
             let next = here.next.filter(|_| may_go_on);
             reached = next.map_or(Ok(Reached::End), |next| tree.reach(Sought::Number(next)))?;
@@ -336,7 +336,7 @@ impl Browser {
     fn tell(&self, trouble: Trouble<'_>) {
         if let Trouble::Content(snapshot, ..) | Trouble::Entry(snapshot, ..) | Trouble::Entries(snapshot, ..) = &trouble
         {
-            // What was forgotten may be gone: that is no trouble.
+            // The data of a forgotten snapshot may be gone: that is no trouble.
             self.renew();
             if !self.shelf().shows(*snapshot) {
                 return;
@@ -349,7 +349,7 @@ impl Browser {
 /// What is at a path of a tree.
 enum At {
     Entry(Position),
-    /// Entries lie below it, and it has none of its own; if it is not certain, its own may be lost.
+    /// Entries lie below it, but it has none of its own. If that is not certain, its own entry may be lost.
     Directory {
         is_certain: bool,
     },
@@ -364,5 +364,5 @@ fn here() -> (u32, u32) {
 /// The longest name that Linux takes from a file system in user space, in bytes.
 const NAME_BYTES: usize = 1024;
 const DIRECTORY_BYTES: u64 = 4096;
-/// How often the store is asked for a newer root, at most.
+/// The least time between two looks for a newer root.
 const RENEWED_EVERY: Duration = Duration::from_secs(2);

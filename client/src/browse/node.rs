@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Node {
-    /// Whether it stays as it is: what a snapshot holds. Which snapshots there are changes.
+    /// Whether it never changes. The content of a snapshot does not; the list of snapshots does.
     pub fn is_lasting(&self) -> bool {
         matches!(self.0, Kind::Entry(..))
     }
@@ -114,7 +114,7 @@ impl Hasher for Bytes {
 }
 
 impl Attributes {
-    /// Of an entry, with what a restore here would give it.
+    /// The attributes that a restore on this machine would give an entry.
     pub(super) fn of(inode: u64, tree: &Tree, entry: &Entry, owner: &Owner, (uid, gid): (u32, u32)) -> Self {
         let kind = entry.kind();
         let mut permissions = entry.mode.permissions() & !tree.cut_mode;

@@ -123,7 +123,7 @@ fn weight(entry: &Entry) -> usize {
     size_of::<Entry>() + entry.path.as_bytes().len() + content + xattrs + target + 16 * extras.holes.len()
 }
 
-/// The most entries of a tree: their numbers are offsets in listings, which are signed. Behind a larger number a listing
+/// The most entries of a tree. Their numbers are offsets in listings, which are signed: after a larger number a listing
 /// would begin again and again.
 const ENTRIES: u64 = i64::MAX as u64 - 3;
 

@@ -11,7 +11,6 @@ use copal_format::tree::EntryKind;
 use super::node::{Alias, Kind, Node, Numbers};
 use super::tree::Tree;
 
-/// A snapshot to be shown.
 pub(super) struct Shown {
     pub(super) tree: Arc<Tree>,
     /// The machine that it counts for.
@@ -79,7 +78,7 @@ impl Shelf {
         self.folders.get(folder)?.nodes.get(std::str::from_utf8(name).ok()?)
     }
 
-    /// The names and nodes of a folder behind a number. None if there is no such folder any more.
+    /// The names and nodes of a folder after a number. None if there is no such folder any more.
     pub(super) fn list(&self, folder: &str, after: Option<u64>) -> Option<impl Iterator<Item = (u64, &str, &Node)>> {
         use std::ops::Bound::{Excluded, Unbounded};
         let folder = self.folders.get(folder)?;
@@ -135,7 +134,7 @@ fn hosts(mut named: Vec<(String, ClientId)>) -> Vec<String> {
         if clients.is_empty() {
             return named.into_iter().map(|(name, _)| name).collect();
         }
-        // Again, because a host may be called as such a folder.
+        // Repeated, because a host may have the name of such a folder.
         for (name, client) in named.iter_mut().filter(|(name, _)| clients.contains_key(name)) {
             name.push('.');
             name.push_str(&client.to_string()[..8]);
@@ -143,7 +142,7 @@ fn hosts(mut named: Vec<(String, ClientId)>) -> Vec<String> {
     }
 }
 
-/// A text that others chose as the name of a file: no slash, no control character, not too long, and no name that means
+/// Makes a file name of a text that others chose: no slash, no control character, not too long, and no name that means
 /// something else.
 fn file_name(text: &str) -> String {
     let safe = |c: char| if c == '/' || c.is_control() { '_' } else { c };

@@ -17,8 +17,8 @@ use crate::reader::ReadError;
 #[derive(Clone)]
 pub struct SnapshotTree(Arc<Tree>);
 
-/// Entries of a snapshot in tree order. Where a page is damaged, one error stands for its entries, and the walk goes on
-/// behind them. An error of the store ends it.
+/// Entries of a snapshot in tree order. Where a page is damaged, one error stands for its entries, and the walk
+/// continues after them. An error of the store ends it.
 pub struct Walk {
     tree: Arc<Tree>,
     top: TreePath,
@@ -90,14 +90,14 @@ impl Walk {
     }
 
     fn pass_lost(&mut self, lost: Lost) -> ReadError {
-        // Behind a page that ends behind the top, nothing lies below the top.
+        // If a page ends after the top, nothing after the page lies below the top.
         let through = lost.range.through;
         let may_go_on = through.is_none_or(|through| through < self.top || through.is_within(&self.top));
         self.next = lost.next.filter(|_| may_go_on).map_or(Next::End, Next::Number);
         lost.error
     }
 
-    /// Goes on behind an entry; in a list, behind all that lies below it.
+    /// Continues after an entry; in a list, after everything below it.
     fn pass(&mut self, position: Position, passed: &TreePath) {
         let number = position.number.saturating_add(1);
         let skips = self.is_shallow && *passed != self.top;
@@ -126,7 +126,7 @@ impl Iterator for Walk {
                 Err(error) => return Some(Err(error)),
             };
             let entry = position.entry().clone();
-            // Behind a lost page the walk may stand before the top.
+            // After a lost page the walk may be before the top.
             if entry.path > self.top && !entry.path.is_within(&self.top) {
                 self.next = Next::End;
                 return None;

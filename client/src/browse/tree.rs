@@ -15,7 +15,6 @@ use crate::materialize::{Powers, TargetOptions};
 use crate::reader::ReadError;
 use crate::restore::{cut_mode_for, options_for};
 
-/// A snapshot's tree.
 pub(super) struct Tree {
     pub(super) snapshot: SnapshotId,
     pub(super) time: Time,
@@ -25,7 +24,6 @@ pub(super) struct Tree {
     pub(super) cut_mode: u16,
 }
 
-/// The position of an entry.
 pub(super) struct Position {
     page: Arc<TreePage>,
     at: usize,
@@ -35,7 +33,6 @@ pub(super) struct Position {
 
 /// What is at a place in a tree.
 pub(super) enum Reached {
-    /// An entry.
     Entry(Position),
     Lost(Lost),
     End,
@@ -45,14 +42,14 @@ pub(super) enum Reached {
 pub(super) struct Lost {
     pub(super) error: ReadError,
     pub(super) range: LostRange,
-    /// The number of the first entry behind the page; none if it is the last page.
+    /// The number of the first entry after the page; none if it is the last page.
     pub(super) next: Option<u64>,
 }
 
 /// The entry that is sought.
 #[derive(Copy, Clone)]
 pub(super) enum Sought<'a> {
-    /// The first entry at or behind a path.
+    /// The first entry at or after a path.
     Path(&'a TreePath),
     /// The entry of a number.
     Number(u64),

@@ -20,14 +20,15 @@ use crate::watch::Unwatched;
 #[derive(Clone, Debug)]
 pub struct Narrowing {
     /// Every path below the sources that was created, written, renamed (both names), removed or otherwise changed since
-    /// the list before this one was begun; if the last backup walked everything, since that began. A directory that was
-    /// not touched itself stands for nothing below it. With as-path these are paths in the snapshot.
+    /// the previous list was begun; if the last backup walked everything, since that began. Naming a directory says
+    /// nothing about the entries below it, unless the directory itself changed. With as-path these are paths in the
+    /// snapshot.
     pub list: Vec<PathBuf>,
-    /// The snapshot that the list follows, or the first digits of its id, if whoever made the list knows it.
+    /// The snapshot that the list follows, or the first digits of its id; none if the list's maker does not know it.
     pub since: Option<String>,
-    /// Why there is no list, if whoever was asked has none.
+    /// Why there is no list, if the watcher has none.
     pub doubt: Option<Unwatched>,
-    /// After so many narrowed backups everything is walked once, and compared with the list.
+    /// After this many narrowed backups everything is walked once, and compared with the list.
     pub most: u32,
     /// Paths, exclusions and all else that decides which entries are saved, as any text. If it changes, everything is
     /// walked.
@@ -111,8 +112,8 @@ impl Narrowing {
         if !listed.is_empty() && listed.iter().all(|path| root_of(&roots, path).is_none() && roots_in(path) == 0) {
             return Err(Gap::Elsewhere);
         }
-        // A list whose paths begin wrongly would make all its files look deleted. One at least must lie in a directory that
-        // is there.
+        // If the paths had a wrong prefix, all files would look deleted. So at least one must lie in an existing
+        // directory.
         let is_there = |path: &TreePath| {
             let found = EntryStat::of_path(&options.as_path.source_of(path));
             root_of(&roots, path).is_some() && found.is_ok_and(|stat| stat.is_directory())
@@ -135,13 +136,13 @@ impl Narrowing {
             look.path(root, root, false)?;
         }
         for path in &listed {
-            // Who renamed a directory above a root has changed all of it.
+            // Renaming a directory above a root changes everything in the root.
             for root in roots.range::<&TreePath, _>(path..).take_while(|root| root.is_within(path)) {
                 look.scope.add((*root).clone(), Extent::Whole);
             }
             if let Some(root) = root_of(&roots, path) {
                 look.path(root, path, true)?;
-                // A directory that could not be listed may have the same times as then.
+                // A directory that could not be listed then may still have the same times.
                 if troubles.contains(path) && look.scope.at(path) == Some(Extent::Entry) {
                     look.scope.add(path.clone(), Extent::Whole);
                 }
@@ -219,8 +220,8 @@ impl Look<'_> {
         if is_known && !is_listed {
             return Ok(Extent::Entry);
         }
-        // A directory is looked at piece by piece only if it is the one that it was. Who lists the directory itself may
-        // mean that it was moved, and came back with other content: that shows in its ctime.
+        // A directory is looked at piece by piece only if it is still the same. If the list names the directory itself,
+        // it may have been moved, and come back with other content: that shows in its ctime.
         let before = if is_directory && !is_elsewhere { self.before(path)? } else { None };
         let is_same = before.is_some_and(|before| {
             let is_it = (before.inode, before.birth) == (stat.inode, stat.birth);
@@ -252,8 +253,8 @@ impl Look<'_> {
     }
 }
 
-/// The path of the tree that a path of the system leads to, whether there is something or not. Links on the way are
-/// followed, a last one is not. With as-path none is: the live file system is not what is saved.
+/// The path of the tree that a path of the system leads to, whether it exists or not. Follows links on the way, but not
+/// a link at the end. With as-path follows none: the live file system is not what is saved.
 fn place_of(given: &Path, options: &ScanOptions) -> io::Result<TreePath> {
     let absolute = std::path::absolute(given)?;
     let whole = match (absolute.parent(), absolute.file_name()) {

@@ -1,4 +1,4 @@
-//! Note: what this machine remembers of the last backup that a list may narrow.
+//! Note: what this machine remembers of the last backup of a source with a list.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) struct Walked {
 }
 
 impl Walked {
-    /// Reads what a note says; none if it says nothing.
+    /// Reads a note; none if it is malformed.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -32,7 +32,7 @@ impl Walked {
     }
 }
 
-/// Writes something to the file of the note. If that fails, there is no note.
+/// Writes the file of the note; removes it if that fails.
 pub(crate) fn put(file: &Path, bytes: &[u8]) {
     let there = file.parent().map_or(Ok(()), create_private_dir);
     if there.and_then(|()| write_private(file, bytes)).is_err() {

@@ -58,7 +58,7 @@ pub struct Saving {
     pub one_file_system: bool,
     /// Whether to make no snapshot if nothing has changed.
     pub skip_if_unchanged: bool,
-    /// Whether to make a snapshot also if it has nothing but directories although the last one has more, or something could not
+    /// Whether to make a snapshot even if it holds only directories, and the last one has more or something could not
     /// be read.
     pub may_be_empty: bool,
     /// Counts what is done; another thread may read it.
@@ -75,7 +75,7 @@ pub struct Restoring<'a> {
     pub overwrite: Overwrite,
     /// Whether to read everything again and compare it.
     pub verifies: bool,
-    /// Takes events, from any thread.
+    /// Called with events, from any thread.
     pub tell: &'a (dyn Fn(Event<'_>) + Sync),
     /// Counts what is done; another thread may read it.
     pub progress: Arc<Progress>,
@@ -135,7 +135,7 @@ impl Copal {
     }
 
     /// The newest kept snapshot of this host, else of any full client (`latest`), or the one whose id begins with
-    /// `name`. A snapshot that cannot be listed may be the one that is meant: then another does not stand in for it.
+    /// `name`. A snapshot that cannot be listed may be the wanted one: then no other is returned instead.
     pub fn snapshot(&self, name: &str) -> Result<Snapshot, Error> {
         let history = self.history()?;
         let none = || match history.problems.first() {

@@ -43,9 +43,10 @@ enum At {
 
 /// A repository that was just made.
 pub struct Created {
-    /// The repository, open. It may have been made and then not be reached: the recovery code is told all the same.
+    /// The repository, open. It may have been made although it cannot be opened now: the recovery code is valid all the
+    /// same.
     pub copal: Result<Copal, Error>,
-    /// Opens the repository when its passphrase or key file is lost. It is shown nowhere again.
+    /// Opens the repository when its passphrase or key file is lost. It is never shown again.
     pub recovery_code: Zeroizing<String>,
 }
 
@@ -59,8 +60,9 @@ impl Settings {
     /// The repository in a store of any kind. `name` stands for it in messages and in this machine's own notes.
     ///
     /// Every promise rests on the store: it must create an object only if there is none of this name, and list what it
-    /// has created. Nothing probes that here, nothing is tried again when it fails, and [`Self::backend_options`] do not
-    /// count. If it keeps its objects in a directory, do not back that up or restore into it: nobody can notice here.
+    /// has created. This is not probed, failed calls are not retried, and [`Self::backend_options`] do not count. If
+    /// the store keeps its objects in a directory, do not back up that directory or restore into it: this cannot be
+    /// noticed.
     pub fn over(name: impl Into<String>, store: Arc<dyn Store>) -> Self {
         Self::new(At::Store(Location::Opened(name.into()), store))
     }
@@ -126,7 +128,7 @@ impl Settings {
 
     /// Makes a repository in an empty place, and opens it. A missing directory is created, a missing bucket is not.
     pub fn create(&self, secret: &SlotInput) -> Result<Created, Error> {
-        // Before anything is made: the directory may be where a disk is not mounted.
+        // Checked before anything is made: the directory may be the mount point of a missing disk.
         let location = self.location()?;
         if let Some(met) = met_at(self.places()?.state(), &location).first()
             && !self.is_there()?
@@ -146,8 +148,8 @@ impl Settings {
     }
 
     /// Verifies the repository without its key: that everything it needs is there and whole. [`Depth`] says how much is
-    /// read. Writes nothing; what it finds is in the report. It does not compare with what this machine has met there: a whole
-    /// repository in the place of another one is whole.
+    /// read. Writes nothing; what it finds is in the report. It does not compare with what this machine has met there,
+    /// so another repository in its place passes.
     pub fn verify(&self, depth: Depth) -> Result<Report, Error> {
         let backend = self.reach(false)?;
         let store = backend.store_of_a_run();

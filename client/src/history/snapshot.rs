@@ -45,8 +45,8 @@ impl Snapshot {
         self.signer.role.machine(&self.info.host, &self.signer.name)
     }
 
-    /// The snapshot that it was copied or rewritten from. Only a full client is believed: a copy that is taken for that of
-    /// another snapshot would keep that one from being copied.
+    /// The snapshot that it was copied or rewritten from. Only a full client is believed: a false origin would keep
+    /// that snapshot from being copied.
     pub fn origin(&self) -> Option<Origin> {
         self.info.origin.filter(|_| self.signer.role == Role::Full)
     }
@@ -56,7 +56,7 @@ impl Snapshot {
         Description { id, domain, root, time, info: info.clone() }
     }
 
-    /// Itself, as a copy names it.
+    /// This snapshot, as its copies name it.
     pub fn as_origin(&self, repository: RepositoryId) -> Origin {
         Origin { repository, snapshot: self.id, client: self.signer.id }
     }

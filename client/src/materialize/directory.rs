@@ -10,7 +10,6 @@ use crate::open;
 use crate::stat::EntryStat;
 use crate::system::{AsFd, BorrowedFd, OFlags, OwnedFd, PATH, has_default_acl};
 
-/// An open directory.
 pub(super) struct Directory {
     fd: OwnedFd,
     newcomers: Newcomers,

@@ -110,7 +110,7 @@ impl Target {
         // chown clears these bits. A program must not run with the rights of a user other than its own.
         let mut mode = mode_of(metadata.safe_mode());
         let powers = Mode::SUID | Mode::SGID;
-        // On a directory they only pass on its group.
+        // On a directory these bits only pass on its group.
         if metadata.kind() != FileType::Directory && mode.intersects(powers) && self.leaves_out(Power::Bits, path) {
             mode.remove(powers);
         }
@@ -192,7 +192,7 @@ impl Target {
 }
 
 impl Metadata<'_> {
-    /// The mode until there is an ACL: the mode's bits for the group are then the ACL's mask, the most that anybody gets. So
+    /// The mode to set before the ACL. With an ACL, the saved group bits are its mask: the most that anybody gets. So
     /// they are narrowed to what the ACL gives the owning group. Setting the ACL sets them to its mask.
     pub fn safe_mode(&self) -> u32 {
         let acl = self.xattrs.iter().find(|(name, _)| name == b"system.posix_acl_access");
@@ -209,9 +209,9 @@ impl Metadata<'_> {
 /// When an attribute is set: before or after owner and mode.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Space {
-    /// Setting them needs the right to write, which the final mode may not give: they come before it.
+    /// Set before the mode: setting them needs the right to write, which the final mode may not give.
     User,
-    /// A change of owner or mode would remove or change them: they come after it.
+    /// Set after owner and mode: a change of these would remove or change them.
     System,
 }
 

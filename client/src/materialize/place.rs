@@ -74,7 +74,7 @@ impl Target {
         let look = || -> io::Result<(At, EntryStat, bool)> {
             let at = self.at(path)?;
             let stat = EntryStat::at(&at.directory, &at.name)?;
-            // Where letters of either case are the same, another entry may have the name.
+            // On a file system that ignores case, another entry may have the name.
             let is_this = has_this_name(&at.directory, &at.name)?;
             Ok((at, stat, is_this))
         };
@@ -101,9 +101,9 @@ fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
     stat.kind() == wanted.kind && is_same && !(wanted.is_alone && stat.links > 1)
 }
 
-/// Whether an entry last changed at a time, as far as its file system can hold it. One that keeps times more coarsely shows
-/// that by the time of the last change of metadata, which nobody chooses. If that is the same, the entry may have been written
-/// to at that moment instead of getting its time afterwards.
+/// Whether an entry last changed at a time, as exactly as its file system stores times. A coarse file system shows in
+/// the ctime, which nobody chooses. If mtime and ctime are the same, the entry may have been written to at that moment,
+/// instead of getting its mtime afterwards.
 fn has_time(stat: &EntryStat, wanted: Time) -> bool {
     let cut = |time: Time, grain| Time(time.0.saturating_sub(time.0.rem_euclid(grain)));
     let is_cut = |&grain: &i64| stat.ctime == cut(stat.ctime, grain) && stat.mtime == cut(wanted, grain);

@@ -1,5 +1,5 @@
-//! Shortfalls: metadata that a restore could not set. What rights or the file system do not allow is counted instead of
-//! reported per file: it is the same for thousands. Any other error is a failure of its entry.
+//! Shortfalls: metadata that a restore could not set. Metadata that rights or the file system do not allow is counted,
+//! not reported per file: thousands of files may lack the same. Any other error is a failure of its entry.
 
 use std::collections::BTreeMap;
 use std::fmt;

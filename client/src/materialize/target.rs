@@ -219,7 +219,7 @@ impl Target {
             Err(error) => return Err(WriteError::io("remove", path, error)),
         };
         let mut removed = unlinkat(&at.directory, &at.name, AtFlags::empty());
-        // Linux says at once that it is a directory, others that this is not permitted.
+        // Linux says that it is a directory, other systems that this is not permitted.
         let is_directory = || EntryStat::at(&at.directory, &at.name).is_ok_and(|stat| stat.is_directory());
         if removed == Err(Errno::ISDIR) || (removed == Err(Errno::PERM) && is_directory()) {
             self.open.clear();

@@ -103,7 +103,7 @@ impl SourceFile {
             part.start += got as u64;
             let reached = part.start;
             if got == 0 {
-                // The file ends here now: drop the ranges and holes behind its end.
+                // The file ends here now: drop the ranges and holes beyond its end.
                 self.remaining.clear();
                 self.holes.retain(|hole| hole.end <= reached);
             } else if part.is_empty() {

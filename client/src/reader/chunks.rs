@@ -22,7 +22,7 @@ impl<'a> ChunkReader<'a> {
         Self { pages, tools: OpenTools::new(), recent: Vec::new() }
     }
 
-    /// A chunk's bytes, which have the id asked for. Tries all copies.
+    /// A chunk's bytes, checked against the id. Tries all copies.
     pub fn chunk(&mut self, id: &ChunkId) -> Result<&[u8], ReadError> {
         let pages = self.pages;
         let (at, ordinal) = pages.try_copies(id, |location| Ok((self.find(id, location)?, location.ordinal)))?;

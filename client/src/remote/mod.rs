@@ -87,8 +87,8 @@ impl GatewayStore {
         self.identity.introduce(introduction);
     }
 
-    /// Gives the owner's key, once a passphrase has opened it: it signs what no client may do, and everything without a
-    /// client.
+    /// Adds the owner's key, once a passphrase has opened it. It signs what no client may do, and everything if there
+    /// is no client.
     pub fn know_owner(&self, owner: &OwnerSecret) {
         self.identity.know_owner(owner.signing_key());
     }

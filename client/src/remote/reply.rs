@@ -24,7 +24,6 @@ pub(super) enum Answerer {
     Store,
 }
 
-/// A request.
 #[derive(Clone)]
 pub(super) struct Question {
     pub(super) to: Answerer,
@@ -37,7 +36,6 @@ pub(super) struct Question {
     pub(super) most: u64,
 }
 
-/// An answer.
 pub(super) struct Reply {
     pub(super) from: Answerer,
     pub(super) status: StatusCode,

@@ -64,7 +64,7 @@ impl Wire {
     pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
         match self {
             Self::Web(web) => web.send(question).await,
-            // It waits for the connection on the network's threads, and not where nobody may poll it.
+            // Waits for the connection on the network threads, because elsewhere nobody may poll it.
             Self::Pipe(pipe) => {
                 let pipe = pipe.clone();
                 runtime::run(async move { pipe.send(question).await }).await
@@ -119,7 +119,7 @@ fn unanswered(error: &reqwest::Error) -> WireError {
 
 fn build(ca_file: Option<PathBuf>) -> Result<reqwest::Client, WireError> {
     let refused = |error: &dyn Error| WireError { may_pass: false, source: words(error).into() };
-    // Fails if another part of the program has installed the provider already, which is the same one.
+    // Fails if another part of the program has already installed the same provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // No timeout in the client: it would count an upload as silence. `send` has its own.
     let mut builder = reqwest::Client::builder()

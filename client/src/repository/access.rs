@@ -1,5 +1,5 @@
-//! Access: a repository as a client that backs up to it holds it. Everything but backups takes a [`Repository`], which
-//! only the owner secret opens.
+//! Access: a repository as a backing-up client has it, with or without the owner secret. Everything but backups takes a
+//! [`Repository`], which only the owner secret opens.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Enrolled, Repository};
 use crate::backend::Backend;
 use crate::entropy::{random, secret};
 
-/// A repository as a client that backs up to it holds it.
+/// A repository as a backing-up client has it.
 #[derive(Copy, Clone)]
 pub enum Access<'a> {
     /// A full client, which knows the owner secret.

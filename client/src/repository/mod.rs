@@ -174,7 +174,7 @@ impl Repository {
         &self.backend
     }
 
-    /// Whether this process ingests: the descriptor leaves ingest to clients, and no gateway stands before the store.
+    /// Whether this process ingests: the descriptor leaves ingest to clients, and no gateway is in front of the store.
     /// Behind a gateway the service beside the store ingests, whatever the descriptor says.
     pub fn ingests(&self) -> bool {
         let by = self.descriptor.as_ref().map(|descriptor| descriptor.ingest);

@@ -57,7 +57,7 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
     Ok(others.iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name.clone()))))?)
 }
 
-/// Removes slots that were just added, in vain. A store that deletes nothing keeps them.
+/// Removes slots that were added in vain. A store that deletes nothing keeps them.
 pub(super) fn take_back(store: &dyn Store, added: &[SlotId]) {
     for name in added.iter().flat_map(|id| layout::slot(*id)) {
         let _ = wait(store.delete(&objects::key(name)));

@@ -15,7 +15,6 @@ pub(super) struct Index {
     blobs: Vec<Blob>,
 }
 
-/// A place of a blob.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Blob {
     /// The beginning of its id.
@@ -53,7 +52,7 @@ struct IndexBlob {
 }
 
 impl Index {
-    /// Adds a file of the index. False if it is none, or if there are more blobs than memory may be taken for.
+    /// Adds a file of the index. False if it is malformed, or if all blobs together would take too much memory.
     pub(super) fn add(&mut self, text: &[u8]) -> bool {
         let Ok(file) = serde_json::from_slice::<IndexFile>(text) else { return false };
         for IndexPack { id, blobs } in file.packs {
@@ -95,7 +94,7 @@ impl Index {
 }
 
 impl BlobId {
-    /// The beginning of it, which no other blob has.
+    /// Its first bytes, which no other blob shares.
     pub(super) fn chunk(self) -> ChunkId {
         ChunkId(*self.0.first_chunk().expect("it is longer"))
     }

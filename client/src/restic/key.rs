@@ -10,7 +10,6 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// The master key of a repository.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(super) struct MasterKey {
     encrypt: [u8; 32],
@@ -140,9 +139,9 @@ impl StoredKey {
     }
 }
 
-/// What can be added to a sealed text: nonce and tag.
+/// Bytes that sealing adds to a text: nonce and tag.
 pub(super) const OVERHEAD: u64 = 32;
-/// Memory that a password may take; restic asks for 32 to some hundred MiB.
+/// Memory that opening with a password may take; restic needs 32 to some hundred MiB.
 const MEMORY: u64 = 1 << 30;
 /// The same, times the passes over it.
 const WORK: u64 = 8 << 30;

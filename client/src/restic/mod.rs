@@ -35,7 +35,7 @@ pub struct Restic {
     index: Index,
     /// Trees that were read last: two walks that go in step read the same ones.
     recent: Mutex<Vec<(ChunkId, Arc<Tree>)>>,
-    /// Files that cannot be read, and why. What only they tell is missing.
+    /// Files that cannot be read, and why. What only these files hold is missing.
     pub problems: Vec<(String, String)>,
 }
 
@@ -58,7 +58,7 @@ pub struct ResticSnapshot {
     pub tags: Vec<String>,
     /// Its root tree.
     pub root: ChunkId,
-    /// Itself, as a copy names it.
+    /// This snapshot, as its copies name it.
     pub origin: Origin,
 }
 
@@ -222,7 +222,7 @@ impl Restic {
 }
 
 impl ResticSnapshot {
-    /// Whether a snapshot can hold what this one says of itself, with any label.
+    /// Whether a snapshot of Copal can hold this one's description, with any label.
     fn fits(&self) -> Result<(), OversizeInfo> {
         let longest = || " ".repeat(TEXT_BYTES);
         let (host, paths, tags, user) = (self.host.clone(), self.paths.clone(), self.tags.clone(), self.user.clone());
@@ -288,7 +288,7 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
     Err(odd.unwrap_or(if wrong == 0 { ResticError::Absent } else { ResticError::WrongPassword(wrong) }))
 }
 
-/// An error of one object. It is one of the whole store if the configuration cannot be read either: else a disk that goes
+/// An error of one object, or of the whole store if the configuration cannot be read either: otherwise a disk that goes
 /// away would leave snapshots without files.
 fn of_object(store: &dyn Store, error: StoreError) -> CopyError {
     match error {
@@ -306,7 +306,7 @@ fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Vec<u8>, C
         return Err(damaged("it is longer than any such file"));
     }
     let sealed = wait(store.read(&name(object))).map_err(|error| of_object(store, error))?;
-    // The key alone tells not which file it is: an exchanged one would be taken for another.
+    // The key does not tell which file this is: without the hash, exchanged files would not be noticed.
     if object != "config" && !has_its_hash(object, &sealed) {
         return Err(damaged("its bytes do not have the hash that names it"));
     }
@@ -324,7 +324,7 @@ fn has_its_hash(object: &str, bytes: &[u8]) -> bool {
     object.ends_with(&hash)
 }
 
-/// Decompresses at most so many bytes; none if there are more, or if it is no frame of Zstandard.
+/// Decompresses at most `most` bytes; none if there are more, or if it is no Zstandard frame.
 fn decompressed(packed: &[u8], most: u64) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     let decoder = zstd::stream::read::Decoder::with_buffer(packed).ok()?;

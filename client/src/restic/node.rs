@@ -122,7 +122,7 @@ impl Node<'_> {
         let content = if pieces.is_empty() { Content::None } else { Content::Chunks(pieces) };
         let mode = Mode::new(kind, self.permissions());
         let owner = owner.clone();
-        // Without the change time and inode number no later backup believes that it knows the file.
+        // Without ctime and inode number, no later backup skips the file as unchanged.
         Ok(Entry { path, mode, owner, mtime, ctime: mtime, birth: None, inode: 0, size, content, extras })
     }
 
@@ -149,7 +149,7 @@ impl Node<'_> {
     }
 }
 
-/// The time of a text in RFC 3339; one beyond what Copal keeps becomes the nearest that it keeps.
+/// The time of a text in RFC 3339; a time out of Copal's range becomes the nearest time within it.
 pub(super) fn time(text: &str) -> Option<Time> {
     let pieces = Pieces::parse(text).ok()?;
     // restic writes the year 9999 for every later year. jiff's timestamps end a day before that year does.

@@ -182,8 +182,8 @@ impl Restoring {
             Handle::Open(file) => return Ok(Some(file.clone())),
             Handle::Failed | Handle::Finished => return Ok(None),
             Handle::None => match self.make(target) {
-                // Somebody has written to what is there since the walk looked at it. It stays, and other names of the file
-                // become names of it.
+                // Somebody has written to the existing file since the walk looked at it. That file stays, and other
+                // names of the restored file become names of it.
                 Ok(None) => {
                     *handle = Handle::Finished;
                     work.count(|tally| tally.files_skipped += 1);
@@ -212,7 +212,7 @@ impl Restoring {
         }
     }
 
-    /// Creates the file; none if what is in its place is to be left there by now.
+    /// Creates the file; none if the entry that is now in its place must stay.
     fn make(&self, target: &Target) -> Result<Option<TargetFile>, WriteError> {
         if self.replaces {
             let (kind, size, mtime) = (FileType::RegularFile, self.size, self.late.mtime);

@@ -60,7 +60,7 @@ pub struct Request<'a> {
     pub target: PathBuf,
     /// How to write.
     pub options: TargetOptions,
-    /// Permissions that entries do not get, because the snapshot's are not those of its source.
+    /// Permissions that entries do not get, because the snapshot does not have those of its source.
     pub cut_mode: u16,
     /// Use the numbers of owners even if their names are known here.
     pub numeric_owner: bool,
@@ -113,7 +113,7 @@ pub(crate) fn cut_mode_for(snapshot: &Snapshot) -> u16 {
     if snapshot.info.metadata.contains(MetadataSeen::MODES) { 0 } else { umask() }
 }
 
-/// The permissions that new files do not get. Where Linux does not tell them, the process has none for a moment.
+/// The permissions that new files do not get. Where Linux does not report the umask, the process has none for a moment.
 fn umask() -> u16 {
     system::umask_told().unwrap_or_else(system::umask_asked) as u16 & 0o777
 }
@@ -221,8 +221,8 @@ pub fn restore(
     Ok(Outcome { tally, is_damaged, differs, shortfalls })
 }
 
-/// How often the names of files whose first name could not be made are gone through: each time one more is tried as the first.
-/// After that every name gets a file of its own, since each walk goes through the whole snapshot.
+/// How many walks look for files whose first name could not be made, and try another name as the first. After that
+/// every name gets a file of its own, because each walk goes through the whole snapshot.
 const LINKED_ROUNDS: usize = 3;
 
 /// The target, and whether it was empty. `None` in a dry run if it does not exist.

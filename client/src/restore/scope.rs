@@ -16,9 +16,9 @@ pub struct Scope {
 /// A place in a snapshot, as a person wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecPath {
-    /// Began with `/`: counted from the snapshot's top.
+    /// Began with `/`: relative to the snapshot's top.
     Absolute(TreePath),
-    /// Did not: may also be counted from what was backed up.
+    /// Began without `/`: may also be relative to what was backed up.
     Relative(TreePath),
 }
 

@@ -93,7 +93,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// None if not all that the backup left out is known.
+    /// None if some of what the backup left out is unknown.
     fn of(deletion: &Deletion<'_>) -> Option<Self> {
         let mut stays = Stays { in_empty: deletion.spares_empty, ..Stays::default() };
         let Some(exclusions) = deletion.exclusions else { return Some(Self { left_out: Filter::default(), stays }) };

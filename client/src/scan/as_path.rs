@@ -1,5 +1,5 @@
-//! As-path: a source that is read at one place and stands at another path in the snapshot, such as a snapshot of a file
-//! system that is mounted elsewhere.
+//! As-path: a source that is read at one path and has another path in the snapshot, such as a file system snapshot that
+//! is mounted elsewhere.
 
 use std::iter;
 use std::path::{Component, Path, PathBuf};
@@ -87,7 +87,7 @@ impl AsPath {
         }
     }
 
-    /// The same for a path that is written as one of this machine.
+    /// Like [`Self::source_of`], for a path that is written as one of this machine.
     pub fn place_of(&self, shown: &Path) -> PathBuf {
         let path = tree_bytes(shown).filter(|_| self.is_set()).and_then(|bytes| TreePath::new(&bytes[..]).ok());
         path.map_or_else(|| shown.to_owned(), |path| self.source_of(&path))
@@ -98,8 +98,8 @@ impl AsPath {
         self.0.as_ref().map(|moved| &moved.path)
     }
 
-    /// Whether two directories are the same one. In a snapshot of a file system a directory has another device, and keeps
-    /// its number and its time of birth.
+    /// Whether two directories are the same one. In a file system snapshot a directory has another device, and keeps
+    /// its inode number and birth time.
     pub(super) fn is_same(&self, one: FileId, other: FileId) -> bool {
         let is_copy = self.is_set() && one.birth.is_some() && (one.inode, one.birth) == (other.inode, other.birth);
         one == other || is_copy

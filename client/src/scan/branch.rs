@@ -10,7 +10,7 @@ use super::scope::{Extent, Scope};
 #[derive(Debug, Default)]
 pub(super) struct Branch {
     pub(super) is_root: bool,
-    /// A root that the user named: it is said if it is not there.
+    /// Whether the user named this root: then it is reported if it does not exist.
     pub(super) is_named: bool,
     /// Names below it that are or lead to roots.
     pub(super) below: BTreeMap<Vec<u8>, Branch>,

@@ -39,7 +39,7 @@ pub use walk::Scan;
 pub struct ScanOptions {
     /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
-    /// Where the entries lie. If this moves a source, `roots` has nothing but the path where it stands.
+    /// Where the entries lie. If this moves a source, `roots` has only the source's path in the snapshot.
     pub as_path: AsPath,
     /// Patterns of entries to leave out. Like all paths of a scan, those they match are paths in the snapshot.
     pub excludes: Filter,
@@ -47,11 +47,12 @@ pub struct ScanOptions {
     pub one_file_system: bool,
     /// Of a directory that holds one of these files, only that file is emitted.
     pub markers: Vec<Marker>,
-    /// Names of ignore files, such as `.gitignore`. In one directory the later name decides.
+    /// Names of ignore files, such as `.gitignore`. If several in one directory disagree, the later name decides.
     pub ignore_files: Vec<OsString>,
     /// Leave out regular files with more bytes than this.
     pub exclude_larger_than: Option<u64>,
-    /// Takes each entry that is left out by a pattern, marker, ignore file or its size, and by which; from any thread.
+    /// Called with each entry that is left out, and the pattern, marker, ignore file or size that decides; from any
+    /// thread.
     pub on_excluded: Option<OnExcluded>,
     /// The repository's directory: emitted without its content.
     pub forbidden: Option<FileId>,

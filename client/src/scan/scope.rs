@@ -29,7 +29,7 @@ impl Scope {
         self.paths.iter().map(|(path, extent)| (path, *extent))
     }
 
-    /// Adds a path, unless it is said already.
+    /// Adds a path. [`Extent::Entry`] does not replace another extent.
     pub(crate) fn add(&mut self, path: TreePath, extent: Extent) {
         match extent {
             Extent::Entry => drop(self.paths.entry(path).or_insert(extent)),
@@ -37,13 +37,13 @@ impl Scope {
         }
     }
 
-    /// What is said of this path, or of a directory above it as a whole.
+    /// The extent of this path, or that of a directory above it that covers it.
     pub(crate) fn over(&self, path: &TreePath) -> Option<(&TreePath, Extent)> {
         let (at, extent) = self.paths.range(..=path).next_back()?;
         (at == path || (*extent != Extent::Entry && path.is_within(at))).then_some((at, *extent))
     }
 
-    /// What was said of this very path.
+    /// The extent of exactly this path.
     pub(crate) fn at(&self, path: &TreePath) -> Option<Extent> {
         self.paths.get(path).copied()
     }
@@ -65,7 +65,7 @@ impl Scope {
         self.over(path).is_some()
     }
 
-    /// Whether any path behind `after`, up to `through`, may be one of these.
+    /// Whether any path after `after`, up to `through`, may be one of these.
     pub fn touches(&self, after: Option<&TreePath>, through: &TreePath) -> bool {
         let last = self.paths.range(..=through).next_back();
         last.is_some_and(|(at, extent)| {

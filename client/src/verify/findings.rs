@@ -48,7 +48,6 @@ pub enum DamageKind {
     Stale,
 }
 
-/// All damage.
 #[derive(Default)]
 pub(super) struct Findings {
     by_object: BTreeMap<String, Found>,

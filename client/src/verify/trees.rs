@@ -30,8 +30,8 @@ pub fn walk(
     walk_these(repository, view, all, (fates, progress), None)
 }
 
-/// Walks the trees of the chosen snapshots: what cannot be read, as far as the state tells, and the packs that hold what
-/// they refer to.
+/// Walks the trees of the chosen snapshots. Returns what cannot be read, as far as the state tells, and the packs that
+/// hold what the trees refer to.
 pub(super) fn walk_chosen(
     repository: &Repository,
     view: &View,
@@ -108,7 +108,7 @@ struct Trees<'a> {
     progress: &'a Progress,
     seen: HashMap<ChunkId, Rc<Subtree>>,
     hits: Hits,
-    /// Packs that hold what was walked, if somebody asks.
+    /// Packs that hold what was walked, if the caller wants them.
     packs: Option<&'a mut HashSet<PackId>>,
 }
 

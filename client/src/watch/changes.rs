@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Most paths that are kept. With more, everybody who follows has to look at everything once.
+/// Most paths that are kept. With more, every follower has to look at everything once.
 const MOST: usize = 250_000;
 
 /// What has changed, numbered in order.
@@ -31,29 +31,29 @@ impl Changes {
         }
     }
 
-    /// Forgets everything, since something was not seen: nobody is told a list before they have looked at everything.
+    /// Forgets everything, because something was not seen: each follower must look at everything before its next list.
     pub(super) fn forget(&mut self) {
-        // So nobody can confirm what they were told before.
+        // Then no follower can confirm an earlier list.
         self.latest += 1;
         self.paths.clear();
         self.followers.clear();
     }
 
-    /// The last change so far, for one who follows.
+    /// The last change so far; notes that this follower was told of it.
     pub(super) fn asked(&mut self, who: &str) -> u64 {
         let asked = self.latest;
         self.followers.entry(who.to_owned()).or_insert(Follower { asked, confirmed: None }).asked = asked;
         asked
     }
 
-    /// The snapshot that one who follows has confirmed, and the paths that have changed since; none if that is not known.
+    /// The snapshot that a follower has confirmed, and the paths that have changed since; none if that is not known.
     pub(super) fn since(&self, who: &str) -> Option<(&str, impl Iterator<Item = &Path>)> {
         let (upto, snapshot) = self.followers.get(who)?.confirmed.as_ref()?;
         let later = self.paths.iter().filter(|(_, change)| *change > upto).map(|(path, _)| path.as_path());
         Some((snapshot, later))
     }
 
-    /// Notes that a snapshot has everything up to the change that one who follows was last told of.
+    /// Notes that a snapshot has everything up to change `upto`, if that is what the follower was last told of.
     pub(super) fn confirm(&mut self, who: &str, upto: u64, snapshot: String) {
         let Some(follower) = self.followers.get_mut(who).filter(|follower| follower.asked == upto) else { return };
         follower.confirmed = Some((upto, snapshot));

@@ -13,9 +13,9 @@ use crate::system::{Watches, mounts};
 /// Directories at, below and above the watched paths. Those above only tell whether a directory on the way to a watched path
 /// is another one now.
 ///
-/// A directory stays watched after it is moved or removed, until the kernel says that it is gone, because earlier events of
-/// it may still be queued. So it may have several paths, old ones among them. A path that is told without need costs the
-/// backup one look.
+/// A directory stays watched after it is moved or removed, until the kernel says that it is gone, because earlier
+/// events of it may still be queued. So it may have several paths, old ones among them. A path that is reported without
+/// need costs the backup one look.
 #[derive(Default)]
 pub(super) struct Directories {
     roots: BTreeSet<PathBuf>,
@@ -117,8 +117,7 @@ impl Directories {
         Ok(())
     }
 
-    /// Tells of changes without an event: mounts, what lies on other devices, and files that were written after they lost a
-    /// name.
+    /// Reports changes without an event: mounts, what lies on other devices, and files written after they lost a name.
     pub(super) fn look(&mut self, watches: &Watches, told: &mut dyn FnMut(Told)) -> io::Result<()> {
         let mounted = self.mounts()?;
         for (path, _) in mounted.symmetric_difference(&self.mounted.clone()) {
@@ -157,7 +156,7 @@ impl Directories {
         self.roots.range::<Path, _>((Included(path), Unbounded)).next().is_some_and(|root| root.starts_with(path))
     }
 
-    /// Watches a directory alone; says whether it is one.
+    /// Watches one directory; returns whether it is one.
     fn add(&mut self, watches: &Watches, path: &Path) -> io::Result<bool> {
         let Some(number) = watches.add(path)? else { return Ok(false) };
         let paths = self.paths.entry(number).or_default();
@@ -173,8 +172,8 @@ impl Directories {
         Ok(true)
     }
 
-    /// Watches a directory and all below it, on one device. First the directory, then what is in it: what appears between is
-    /// told of by an event.
+    /// Watches a directory and all below it, on one device. Watches each directory before it lists it, so that an event
+    /// reports what appears in between.
     fn add_below(&mut self, watches: &Watches, top: PathBuf, told: &mut dyn FnMut(Told)) -> io::Result<()> {
         let root = top.ancestors().find(|above| self.roots.contains(*above)).unwrap_or(&top);
         let device = device_of(root).ok().flatten();
@@ -233,5 +232,5 @@ fn is_nothing(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| is_absent(&error))
 }
 
-/// Most paths of a directory before those that lead to it no more are forgotten.
+/// The most paths of a directory. With more, those that no longer lead to it are forgotten.
 const MOST_PATHS: usize = 8;

@@ -6,8 +6,8 @@
 //! | `list-WHO-NONCE` | the watcher | an [`Answer`] as one line, then the paths, each ended by a zero byte |
 //! | `done-WHO` | the backup, once it has made a snapshot | a [`Done`] |
 //!
-//! The nonce belongs to one question: an answer that comes late, or to another backup of the series, is not taken for the
-//! answer to this one. Each is written under another name first. `lock` is locked as long as a watcher runs.
+//! The nonce belongs to one question: an answer that comes late, or to another backup of the series, is not taken for
+//! the answer to this one. Each file is written under another name first. `lock` is locked as long as a watcher runs.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -60,8 +60,8 @@ impl Asked {
     }
 }
 
-/// The directory in which backups of these paths meet their watcher. The paths are absolute. A process
-/// that sees other mounts has another directory, since its files may be others.
+/// The directory in which backups of these paths meet their watcher. The paths are absolute. A process that sees other
+/// mounts has another directory, because its files may be others.
 pub fn handover_of(places: &Places, paths: &[PathBuf]) -> PathBuf {
     let paths: BTreeSet<&PathBuf> = paths.iter().collect();
     let mut named = bytes_of(mount_table().as_os_str()).into_owned();
@@ -116,7 +116,7 @@ fn read(bytes: &[u8]) -> Option<(Answer, Vec<PathBuf>)> {
 /// What a watcher writes before the paths.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer {
-    /// Names the watcher: one that is started again knows nothing of what it said before.
+    /// Names the watcher: a restarted one knows nothing of earlier answers.
     pub(super) run: String,
     /// The number of the last change that the list has.
     pub(super) upto: u64,
@@ -142,11 +142,11 @@ pub(super) fn put(handover: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Reads and removes a file of the handover; none if there is none. What is not there yet is not removed: it may come
-/// meanwhile.
+/// Reads and removes a file of the handover; none if there is none. Does not remove a file that it did not find: that
+/// file may come meanwhile.
 pub(super) fn taken(file: &Path) -> Option<Vec<u8>> {
     let is_file = fs::symlink_metadata(file).ok()?.is_file();
-    // To open anything else may wait for ever.
+    // Opening anything else may block for ever.
     let bytes = is_file.then(|| fs::read(file).ok()).flatten();
     let _ = fs::remove_file(file);
     bytes
@@ -159,7 +159,7 @@ pub(super) fn asker(rest: &str) -> Option<(&str, &str)> {
         .then_some((who, nonce))
 }
 
-/// Removes answers that nobody has taken: who asked has ended.
+/// Removes answers that nobody has taken: the backups that asked have ended.
 pub(super) fn sweep(handover: &Path) {
     for entry in fs::read_dir(handover).into_iter().flatten().flatten() {
         let is_list = entry.file_name().to_string_lossy().starts_with(LIST);
@@ -170,7 +170,7 @@ pub(super) fn sweep(handover: &Path) {
     }
 }
 
-/// Whether a name is one that [`ask`] gives to those who follow.
+/// Whether a name is one that [`ask`] gives to followers.
 pub(super) fn is_follower(who: &str) -> bool {
     who.len() == 2 * ObjectHash::LEN && who.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

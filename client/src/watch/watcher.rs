@@ -41,7 +41,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Watches these absolute paths; what is not there is watched once it is.
+    /// Watches these absolute paths; a missing one is watched once it exists.
     pub fn begin(places: &Places, paths: &[PathBuf]) -> Result<Self, WatchError> {
         let handover = handover_of(places, paths);
         create_private_dir(&handover)?;
@@ -118,7 +118,7 @@ struct Answering<'a> {
 }
 
 impl Answering<'_> {
-    /// Takes a file of the handover. What cannot be read has no answer: who asked then looks at everything.
+    /// Takes a file of the handover. An unreadable one gets no answer: its backup then looks at everything.
     fn file(&mut self, name: &Path, look: impl FnOnce(&mut Changes) -> io::Result<()>) -> io::Result<()> {
         let Some(name) = name.to_str() else { return Ok(()) };
         let read = || taken(&self.handover.join(name));

@@ -1,5 +1,5 @@
-//! Archive: takes the members of a tar archive. Their content goes to the session as it comes; their entries are sorted,
-//! since an archive has any order, and a tree has one.
+//! Archive: takes the members of a tar archive. Their content goes to the session as it comes; their entries are
+//! sorted, because members may come in any order.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -21,8 +21,8 @@ use crate::scan::source_of;
 use crate::system::path_of;
 
 impl Assembly<'_, '_> {
-    /// Takes a whole archive, whose members lie in the directory `below`. As with `tar -x`, of several members with one name
-    /// the last one counts, and another name of a file means the file that has the name then.
+    /// Takes a whole archive, whose members lie in the directory `below`. As with `tar -x`, the last of several members
+    /// with one name counts, and a hard link means the file that has the name at that point.
     pub(super) fn take_archive(
         &mut self,
         bytes: impl Read,
@@ -80,8 +80,8 @@ impl Assembly<'_, '_> {
         self.add_sorted([&entries, &named], &linked)
     }
 
-    /// A member's path in the tree, in the directory `below`: without `.`, and without a slash at its beginning. None if it
-    /// leads out.
+    /// A member's path in the tree, in the directory `below`: without `.`, and without a slash at its beginning. None
+    /// if the path leads out of it.
     fn path_of(&mut self, name: &[u8], below: &TreePath, member: &[u8]) -> Option<TreePath> {
         let names = [below.as_bytes(), name].into_iter().flat_map(|path| path.split(|&byte| byte == b'/'));
         let names = names.filter(|name| !matches!(*name, b"" | b"."));
@@ -93,7 +93,8 @@ impl Assembly<'_, '_> {
         .ok()
     }
 
-    /// Gives each other name of a file that file's entry. Returns these, and the numbers of all files with several names.
+    /// Gives each hard link the entry of its file. Returns these entries, and the numbers of all files with several
+    /// names.
     fn name_links(&mut self, entries: &Sorter, links: Links) -> Result<(Sorter, HashSet<u64>), BackupError> {
         let mut by_target = links.sorter;
         drop(links.targets);
@@ -102,7 +103,7 @@ impl Assembly<'_, '_> {
         let mut linked = HashSet::new();
         let mut files = Sorter::merge([entries]).peekable();
         for link in Sorter::merge([&by_target]) {
-            // Links of one target come with the last one first, and so do the files that had its name.
+            // Of the links to one path, the last comes first. So does the last of the files at that path.
             let is_before = |file: &Record| (&file.path, link.number) < (&link.path, file.number);
             while files.next_if(is_before).is_some() {}
             let Some((path, own)) = link_of(&link) else { continue };
@@ -158,9 +159,9 @@ impl Assembly<'_, '_> {
 
 /// Other names of files.
 struct Links {
-    /// By the path of the file, with the number of the member that meant it.
+    /// By the path of the file, with the number of the linking member.
     sorter: Sorter,
-    /// What other names mean, so that the name of another name means the same file.
+    /// The targets of links, so that a link to a link means the same file.
     targets: HashMap<TreePath, (TreePath, u64)>,
 }
 
@@ -180,8 +181,8 @@ fn link_of(record: &Record) -> Option<(TreePath, u64)> {
     Some((TreePath::new(path).ok()?, u64::from_le_bytes(*number)))
 }
 
-/// Encodes an entry without its path, for [`Record::says`]. First come eight bytes: the number of the member that it is
-/// another name of, or zeros if it is none.
+/// Encodes an entry without its path, for [`Record::says`]. The first eight bytes are the number of the member that it
+/// is a hard link to, or zeros.
 fn says(member: &Member, content: &Taken) -> Option<Vec<u8>> {
     let id = |number: u64| u32::try_from(number).ok().or(i32::try_from(number as i64).ok().map(|number| number as u32));
     let (kind, target, device) = match &member.kind {
@@ -277,7 +278,7 @@ fn entry_of(record: &Record, linked: &HashSet<u64>, last: &mut Arc<Owner>) -> Op
     Some(Entry { path, mode, owner: last.clone(), mtime, ctime: mtime, birth: None, inode: 0, size, content, extras })
 }
 
-/// What stands for an entry that cannot be kept, so that other names of it do not mean an older one.
+/// Stands for an entry that cannot be kept, so that links to it do not mean an older one.
 const LOST: &[u8] = &[];
 /// Bytes of entries that are sorted in memory.
 const SORTED: usize = 32 << 20;

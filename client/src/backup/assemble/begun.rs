@@ -1,5 +1,5 @@
-//! Begun: the time for the next backup of a source to compare with. What changed shortly before or later is read again: it
-//! may have been written once more within the same tick of the clock, so that its times do not show it.
+//! Begun: the time that the next backup of a source compares with. Files that changed shortly before it, or later, are
+//! read again: their times would not show another write within the same tick of the clock.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::system::{clocks, tree_bytes};
 pub(super) enum Clock {
     /// From this machine.
     Own,
-    /// A source that is read elsewhere may be a snapshot of a file system, made at some time before this run. It is no older
-    /// than the newest change in it, and may have older bytes of files that were written shortly before.
+    /// A source that is read at another path may be a file system snapshot from before this run. It is no older than
+    /// the newest change in it, and may have old bytes of files that were written shortly before it.
     Snapshot { newest: Option<Time> },
-    /// Some from a server, whose clock may be behind this machine's: by no more than the least time between a change of what
-    /// lies in a directory of `below` and when it was seen here, in nanoseconds; and by no more than an hour, because this
-    /// machine's own files are compared with the same time.
+    /// Some from a server, whose clock may be behind this machine's by at most `behind`: the least time, in
+    /// nanoseconds, from a change below a directory of `below` until this run saw it. At most an hour is believed,
+    /// because this machine's own files are compared with the same time.
     Server { behind: i64, below: Vec<TreePath> },
 }
 
@@ -43,7 +43,7 @@ impl Clock {
         }
     }
 
-    /// Takes note of when an entry last changed.
+    /// Notes when an entry last changed.
     pub(super) fn saw(&mut self, path: &TreePath, ctime: Time, (started, is_moved): (Time, bool)) {
         match self {
             Self::Snapshot { newest } if is_moved && ctime <= started => *newest = (*newest).max(Some(ctime)),
@@ -66,7 +66,8 @@ impl Clock {
     }
 }
 
-/// The places in a source whose times come from another machine. `mounts` has each mount point, and whether they do there.
+/// The places in a source whose times come from another machine. `mounts` says for each mount point whether its times
+/// do.
 fn served<'r>(roots: impl Iterator<Item = &'r TreePath>, mounts: &[(PathBuf, bool)]) -> Vec<TreePath> {
     let mut served = Vec::new();
     for root in roots {
@@ -83,7 +84,7 @@ fn served<'r>(roots: impl Iterator<Item = &'r TreePath>, mounts: &[(PathBuf, boo
 
 const BEHIND_MOST: Duration = Duration::from_secs(3600);
 
-/// So long may a file's bytes wait to be written while a snapshot of the file system has its new times already. On btrfs 0.24 s
+/// For this long after a write, a file system snapshot may have a file's new times but its old bytes. On btrfs 0.24 s
 /// were seen.
 const DELAYED: Duration = Duration::from_secs(30);
 

@@ -93,8 +93,8 @@ impl Assembly<'_, '_> {
     fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<ObjectHash, BackupError> {
         self.listed = Instant::now();
         let mut packs = std::mem::take(&mut self.carried.packs);
-        // Pages refer to data, so data packs come first, also those behind the packs of a rejected claim: then each manifest
-        // is complete with those before it.
+        // Pages refer to data, so data packs come first, even before tree packs of a rejected claim. Then each manifest
+        // is complete together with those before it.
         packs.sort_by_key(|pack| pack.kind);
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
@@ -205,9 +205,9 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Fails if the snapshot would have nothing but directories because something could not be read or is excluded, or
-    /// although the parent snapshot has more: a disk that is not mounted leaves an empty directory. As the newest snapshot
-    /// it would make rules forget those with files.
+    /// Fails if the snapshot would hold only directories, and something could not be read or is excluded, or the parent
+    /// snapshot has more: an unmounted disk leaves an empty directory. Such a snapshot would be the newest, and rules
+    /// would forget those with files.
     fn refuse_empty(&self) -> Result<(), BackupError> {
         let options = self.attempt.options;
         let is_empty = |counts: Counts| (counts.files, counts.others, counts.bytes) == (0, 0, 0);
@@ -224,11 +224,11 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Notes the paths of which nothing but directories was saved because something could not be read, or although the
-    /// parent snapshot has more. The snapshot records the latter as unreadable, so that the next backup notes them again:
-    /// until a path has files again, or the user permits it to be empty.
+    /// Notes the paths of which only directories were saved, if something could not be read or the parent snapshot has
+    /// more. In the second case the snapshot records the path as unreadable, so that each backup notes it again until
+    /// it has files, or until the user permits it to be empty.
     fn note_bare(&mut self) -> Result<(), BackupError> {
-        // A narrowed backup meets only what has changed. A copy of a snapshot has its troubles.
+        // A narrowed backup sees only what has changed. A copy inherits the troubles of its original.
         if self.base.is_some() || self.attempt.options.inherited.is_some() {
             return Ok(());
         }
@@ -303,8 +303,8 @@ impl Assembly<'_, '_> {
     }
 }
 
-/// Returns to `carried` what may be claimed again of a rejected claim: all but missing ids, or nothing if packs are
-/// unusable. The next attempt stores the rest again.
+/// Returns to `carried` the part of a rejected claim that may be claimed again: all but missing ids, or nothing if
+/// packs are unusable. The next attempt stores the rest again.
 fn carry(carried: &mut Carryover, claim: Claim, receipt: &Receipt) {
     if !receipt.packs.is_empty() {
         return;

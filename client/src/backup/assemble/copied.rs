@@ -1,4 +1,4 @@
-//! Copied: takes the entries of another snapshot, which stay as they are but for the references to their content.
+//! Copied: takes the entries of another snapshot. Only the references to their content change.
 
 use copal_format::tree::EntryKind;
 use crossbeam_channel::Receiver;

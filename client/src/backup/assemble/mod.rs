@@ -200,7 +200,7 @@ struct Assembly<'a, 'c> {
     /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
-    /// Paths of the source of which no entry but directories was met so far.
+    /// Paths of the source of which only directories were met so far.
     bare: Vec<TreePath>,
     /// In a narrowed backup, the counts of the parent snapshot without the entries that were looked at.
     base: Option<Counts>,
@@ -245,7 +245,7 @@ impl Assembly<'_, '_> {
         self.act()
     }
 
-    /// Begins a file, also again from its start.
+    /// Begins a file, or begins it again.
     fn begin(&mut self, path: &TreePath) {
         self.open = Some((path.clone(), FileContent::default()));
     }
@@ -306,7 +306,7 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Writes to the kept tree. A failure costs the next backup reading, and does not harm this one.
+    /// Writes to the kept tree. After a failure the next backup has to read more; this one is not harmed.
     fn keep(&mut self, act: impl FnOnce(&mut KeptWriter) -> std::io::Result<()>) {
         if let Some(error) = self.kept.as_mut().and_then(|kept| act(kept).err()) {
             self.kept = None;

@@ -19,7 +19,7 @@ use crate::scan::{Scope, Sweep, source_of};
 use crate::stat::{EntryStat, FileId};
 
 impl Assembly<'_, '_> {
-    /// Takes what a scan finds. It is the scan of a scope, or of everything, which is compared with the scope.
+    /// Takes what a scan finds. The scan is of a scope, or of everything. Then the result is compared with the scope.
     pub(super) fn take_tree(
         &mut self,
         sweep: Sweep,
@@ -232,7 +232,7 @@ impl Assembly<'_, '_> {
                     self.open = None;
                     return Ok(Received::Failed(why));
                 }
-                // The reader ended without a word: the process is ending.
+                // The reader ended without a last message: the process is ending.
                 Err(_) => return Err(BackupError::Interrupted),
             }
         }
@@ -285,7 +285,7 @@ impl Assembly<'_, '_> {
 
 /// How the parts of a content ended.
 pub(super) enum Received<L> {
-    /// With the job's last word, and the content of a small file.
+    /// With the job's last message, and the content of a small file.
     Done(L, Option<Vec<u8>>),
     /// The content cannot be read.
     Failed(String),

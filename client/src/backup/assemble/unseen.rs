@@ -36,7 +36,7 @@ impl Assembly<'_, '_> {
         Ok(scope)
     }
 
-    /// Takes over a page whole, or what is in it if pages do not end there now.
+    /// Takes over a whole page, or its entries if the new tree has no page that ends there.
     pub(super) fn take_page(&mut self, page: &Passed) -> Result<(), BackupError> {
         let id = page.child.id;
         let known = Known::new(&self.index, self.carried);
@@ -74,12 +74,12 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// No longer counts an entry of the parent snapshot.
+    /// Removes an entry from the counts of the parent snapshot.
     pub(super) fn leave(&mut self, kind: EntryKind, size: u64) -> Result<(), Gap> {
         if self.attempt.parent.kept.is_some() { Ok(()) } else { self.count(kind, size, u64::checked_sub) }
     }
 
-    /// Adds an entry to the counts of the parent snapshot, or takes it away.
+    /// Adds an entry to the counts of the parent snapshot, or removes it.
     fn count(&mut self, kind: EntryKind, size: u64, change: fn(u64, u64) -> Option<u64>) -> Result<(), Gap> {
         let Some(base) = &mut self.base else { return Ok(()) };
         let count = match kind {
@@ -94,7 +94,7 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// Counts what was looked at and what was not. The tree says whether that is right.
+    /// Sums the counts of what was looked at and what was not. Fails if the sum does not agree with the tree.
     pub(super) fn count_narrowed(&mut self, tree: &FinishedTree) -> Result<(), Gap> {
         let Some(base) = self.base else { return Ok(()) };
         let seen = self.outcome.counts;

@@ -79,7 +79,7 @@ impl Extras {
     }
 }
 
-/// Whether a backup contains this attribute. The others the system makes, and lets nobody change.
+/// Whether a backup contains this attribute. The system makes the others, and lets nobody change them.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     const OF_THE_SYSTEM: [&[u8]; 4] =
         [b"com.apple.provenance", b"com.apple.macl", b"com.apple.rootless", b"com.apple.root.installed"];
@@ -97,13 +97,13 @@ pub(crate) fn chmod(at: Place<'_>, mode: Mode) -> Result<()> {
 }
 
 pub(crate) fn set(object: Call<'_>, name: &CStr, value: &[u8]) -> Result<()> {
-    // They would mean nothing here, and something again on the Linux where they are restored.
+    // They mean nothing here, but would take effect on a Linux where they are restored later.
     const OF_LINUX: [&[u8]; 3] = [b"system.", b"security.", b"trusted."];
     if OF_LINUX.iter().any(|space| name.to_bytes().starts_with(space)) {
         return Err(Errno::NOTSUP);
     }
     with(object, |file| {
-        // Of a longer one, the end would stay.
+        // Writing over a longer one would leave its end.
         if name == c"com.apple.ResourceFork" {
             let _ = fremovexattr(file, name);
         }
@@ -147,8 +147,8 @@ pub(crate) fn whole(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>
     }
 }
 
-/// Makes a FIFO with mode 0600. It has to be made by a path: the directory's own, and it is looked for there afterwards.
-/// Devices are made by the system alone.
+/// Makes a FIFO with mode 0600. Only a path can name it: this takes the directory's own path, and then looks for the
+/// FIFO in the open directory. Devices are made by the system alone.
 pub(crate) fn mknodat(directory: impl AsFd, name: &CStr, kind: FileType, _: (u32, u32)) -> Result<()> {
     if kind != FileType::Fifo {
         return Err(Errno::PERM);
@@ -168,7 +168,7 @@ pub(crate) fn has_this_name(directory: impl AsFd, name: &CStr) -> io::Result<boo
     if found.is_some_and(|path| path.file_name().is_some_and(|found| found.as_bytes() == name.to_bytes())) {
         return Ok(true);
     }
-    // One of several names of a file may be told instead of this one, and not everything can be opened.
+    // Asking an open file may give another of its names, and not everything can be opened.
     let mut is_there = false;
     list(
         openat(&directory, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?,
@@ -180,7 +180,8 @@ pub(crate) fn has_this_name(directory: impl AsFd, name: &CStr) -> io::Result<boo
     Ok(is_there)
 }
 
-/// Has reads of a file go to the disk, except for what the system has in memory already. Only advice, so a failure does not matter.
+/// Makes reads of a file go to the disk, except for what is in memory already. Only advice, so a failure does not
+/// matter.
 pub(crate) fn forget_cached(file: &File) {
     let _ = fcntl_nocache(file, true);
 }
@@ -192,8 +193,8 @@ pub(crate) fn write_back(directory: impl AsFd) -> io::Result<()> {
     Ok(openat(directory, c".", flags, Mode::empty()).and_then(fcntl_fullfsync)?)
 }
 
-/// Opens a file, directory or link itself; none for other kinds, since opening a FIFO or a device is an act upon it, and which
-/// have no attributes.
+/// Opens a file, directory or link itself; none for other kinds. These have no attributes, and opening a FIFO or a
+/// device is an act upon it.
 fn looked_at(at: Place<'_>) -> Result<Option<OwnedFd>> {
     let kind = FileType::from_raw_mode(statat(at.directory, at.name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
     match kind {
@@ -217,5 +218,5 @@ const LOOKING: OFlags =
     OFlags::from_bits_retain((libc::O_EVTONLY | libc::O_SYMLINK | libc::O_NONBLOCK | libc::O_CLOEXEC) as u32);
 /// The error of a call that reads or removes an attribute which the entry does not have.
 pub(crate) const ABSENT: Errno = Errno::NOATTR;
-/// A longer attribute is named as unreadable: all metadata of an entry has to fit a page of the tree, of 2 MiB.
+/// A longer attribute is reported as unreadable: all metadata of an entry has to fit a page of the tree, of 2 MiB.
 const LONGEST: usize = 1 << 20;

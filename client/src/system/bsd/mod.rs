@@ -38,9 +38,9 @@ pub fn link_target(path: &Path) -> io::Result<Vec<u8>> {
     Ok(readlinkat(directory.as_ref().map_or(CWD, |directory| directory.as_fd()), name, Vec::new())?.into_bytes())
 }
 
-/// The holes of an open file: none are believed, so they are read as zeros. macOS tells the next data after a position where
-/// there is data, and files that it keeps compressed or elsewhere are one hole; FreeBSD 14.0 came with a ZFS that told holes
-/// where there was data.
+/// The holes of an open file: none, because no report is believed; they are read as zeros. macOS gives the next data
+/// even for a position that has data, and reports a file that it keeps compressed or elsewhere as one hole. FreeBSD
+/// 14.0 had a ZFS that reported holes where there was data.
 pub fn holes_of(_: impl AsFd, _: u64) -> io::Result<Vec<Range<u64>>> {
     Ok(Vec::new())
 }

@@ -23,7 +23,7 @@ impl Watches {
     }
 
     /// Watches a directory, and gives the number by which its events name it; none if it is no directory that can be
-    /// watched. Who watches a directory twice gets the same number.
+    /// watched. Watching a directory twice gives the same number.
     pub(crate) fn add(&self, directory: &Path) -> io::Result<Option<i32>> {
         match add_watch(&self.kernel, directory, WATCHED) {
             Ok(number) => Ok(Some(number)),
@@ -74,8 +74,8 @@ pub(crate) fn mounts() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
 }
 
-/// Each mount point, and whether the times of what is mounted there are another machine's, or those of a program that may be
-/// in touch with one. Empty if the table cannot be read.
+/// Each mount point, and whether its times may come from another machine, or from a program that talks to one. Empty if
+/// the table cannot be read.
 pub(crate) fn clocks() -> Vec<(PathBuf, bool)> {
     clocks_in(&std::fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
@@ -120,7 +120,7 @@ const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::DONT_FOLLOW);
-/// How the names of file systems begin whose times this machine's clock does not make.
+/// Beginnings of the names of file systems whose times do not come from this machine's clock.
 const SERVED: &str =
     "nfs cifs smb fuse 9p ceph afs lustre virtiofs vboxsf beegfs gpfs autofs vmhgfs prl_fs orangefs ocfs2 gfs2";
 const TOO_FEW: &str =

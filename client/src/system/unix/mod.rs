@@ -53,7 +53,7 @@ pub fn bytes_of(text: &OsStr) -> Cow<'_, [u8]> {
     text.as_bytes().into()
 }
 
-/// A path below some directory, as a path of the system for those who compare paths.
+/// A path below some directory, as a path of the system for code that compares paths.
 pub fn path_of(bytes: &[u8]) -> Cow<'_, Path> {
     Path::new(OsStr::from_bytes(bytes)).into()
 }
@@ -73,7 +73,6 @@ pub(crate) fn link_target_at(directory: impl AsFd, name: &CStr) -> io::Result<Ve
     Ok(readlinkat(directory, name, Vec::new())?.into_bytes())
 }
 
-/// Makes a symbolic link.
 pub(crate) fn symlinkat(target: &[u8], directory: impl AsFd, name: &CStr) -> rustix::io::Result<()> {
     rustix::fs::symlinkat(OsStr::from_bytes(target), directory, name)
 }
@@ -152,7 +151,6 @@ pub(crate) fn group_named(name: &str) -> Option<u32> {
     Some(Group::from_name(name).ok()??.gid.as_raw())
 }
 
-/// The name of this machine.
 pub(crate) fn host_name() -> Option<OsString> {
     nix::unistd::gethostname().ok()
 }
@@ -172,13 +170,13 @@ pub(crate) fn has_drive(_: &str) -> bool {
     false
 }
 
-/// Whether a path means what a link in its last place leads to.
+/// Whether a path ends so that a final link is followed.
 pub(crate) fn ends_in_separator(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
-/// The permissions that new files do not get. To tell them, the process has none for a moment.
+/// The permissions that new files do not get. To find out, the process has no umask for a moment.
 #[allow(clippy::useless_conversion, reason = "a mode of macOS and FreeBSD has 16 bits")]
 pub(crate) fn umask_asked() -> u32 {
     let mask = rustix::process::umask(Mode::empty());

@@ -99,7 +99,7 @@ impl<'o> Object<'o> {
     }
 }
 
-/// By what a call reaches an object.
+/// How a call names an object.
 #[derive(Copy, Clone)]
 pub(crate) enum Call<'c> {
     File(BorrowedFd<'c>),

@@ -27,7 +27,7 @@ pub(crate) fn name_by_name(
             return Err(Errno::XDEV.into());
         }
         let flags = ALWAYS | if after.is_empty() { flags } else { PATH.union(OFlags::DIRECTORY) };
-        // FreeBSD has another word for a link that is not followed.
+        // FreeBSD has another error for a link that is not followed.
         let opened = openat(from, name, flags, Mode::empty())
             .map_err(|errno| if errno == Errno::MLINK { Errno::LOOP } else { errno })?;
         if after.is_empty() {

@@ -72,7 +72,7 @@ pub fn bytes_of(word: &OsStr) -> Cow<'_, [u8]> {
     text::bytes(word).into()
 }
 
-/// A path below some directory, as a path of the system for those who compare paths.
+/// A path below some directory, as a path of the system for code that compares paths.
 pub fn path_of(bytes: &[u8]) -> Cow<'_, Path> {
     PathBuf::from(text::os_string(bytes)).into()
 }
@@ -102,7 +102,6 @@ pub(crate) fn kind_of(mode: u32) -> FileType {
     FileType::from_raw_mode(mode)
 }
 
-/// Makes a directory.
 pub(crate) fn mkdirat(directory: impl AsFd, name: &CStr, mode: Mode) -> Result<(), Errno> {
     openat(directory, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CREATE | OFlags::EXCL, mode).map(drop)
 }
@@ -122,7 +121,6 @@ pub(crate) fn link_target_at(directory: impl AsFd, name: &CStr) -> io::Result<Ve
     copal_windows::link_target(directory, name)
 }
 
-/// Makes a symbolic link.
 pub(crate) fn symlinkat(target: &[u8], directory: impl AsFd, name: &CStr) -> Result<(), Errno> {
     copal_windows::make_link(directory, name, target, false).map_err(|error| errno(&error))
 }
@@ -253,7 +251,6 @@ pub(crate) fn group_named(_: &str) -> Option<u32> {
     None
 }
 
-/// The name of this machine.
 pub(crate) fn host_name() -> Option<OsString> {
     copal_windows::host_name().ok()
 }
@@ -281,14 +278,14 @@ pub(crate) fn has_drive(text: &str) -> bool {
         && !text[2..].starts_with("//")
 }
 
-/// Whether a path means what a link in its last place leads to.
+/// Whether a path ends so that a final link is followed.
 pub(crate) fn ends_in_separator(path: &Path) -> bool {
     let bytes = text::bytes(path.as_os_str());
     let ends = |end: &[u8]| bytes.ends_with(end);
     ends(b"/") || ends(b"\\") || ends(b"/.") || ends(b"\\.") || path.file_name().is_none()
 }
 
-/// The error that std tells; one that std has found itself is of no kind here.
+/// The system's error in an error of std; `INVAL` for an error that std has made itself.
 fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::INVAL)
 }

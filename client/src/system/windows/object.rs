@@ -24,7 +24,6 @@ pub(crate) enum Object<'o> {
 }
 
 impl<'o> Object<'o> {
-    /// The object at a place.
     pub(crate) fn at(at: Place<'o>, _: bool) -> Self {
         Self::Named(at)
     }

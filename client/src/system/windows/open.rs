@@ -5,8 +5,8 @@ use std::path::Path;
 
 use copal_windows::{AsFd, BorrowedFd, Errno, Mode, OFlags, OwnedFd, open_path, openat};
 
-/// Opens an absolute path. Its last name is no link. Windows follows one before it, so somebody who may replace a
-/// directory of the source by a junction while it is scanned decides what is read.
+/// Opens an absolute path. Does not follow a link in the last name. Windows follows earlier ones, so whoever may
+/// replace a directory of the source by a junction during the scan decides what is read.
 pub fn absolute(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(open_path(path, flags)?)
 }
