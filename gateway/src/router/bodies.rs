@@ -11,8 +11,8 @@ use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Room for bodies. A slow sender holds room for long, so each client's share is limited, and two clients leave as much
-/// to others. Bodies that nobody has signed are small; they have a room of their own and take none from clients.
+/// Room for bodies. A slow sender holds room for long, so each client's share is limited: two clients still leave a
+/// share to others. Bodies that nobody has signed are small; they have a room of their own and take none from clients.
 #[derive(Debug)]
 pub(super) struct Bodies {
     pace: Pace,
@@ -34,7 +34,7 @@ pub(super) enum Sender {
 /// How long the gateway waits.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pace {
-    /// A body has to go on within this time: by so many bytes as the lowest rate brings.
+    /// In each window of this length, a body must bring as many bytes as the lowest rate does.
     pub(super) window: Duration,
     /// The lowest permitted rate, in bytes per second.
     pub(super) slowest: u64,

@@ -177,7 +177,7 @@ fn origin(gateway: &Gateway, parts: &Parts) -> Result<String, Problem> {
     Ok(format!("{}://{host}", gateway.settings.scheme))
 }
 
-/// A request as its client may have signed it: by each address of the gateway, since a proxy hides which one was used.
+/// A request as its client may have signed it: for each address of the gateway, because a proxy hides which was used.
 struct Asked<'a> {
     method: &'a str,
     targets: Vec<String>,

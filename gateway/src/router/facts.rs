@@ -90,7 +90,7 @@ impl Known {
         Ok(Some(facts))
     }
 
-    /// The record of a client that has come before, read again every few seconds; none for other clients.
+    /// The record of a client that has made requests before, read again every few seconds; none for other clients.
     pub(super) async fn acquaintance(
         &self,
         job: &JobContext<'_>,

@@ -1,4 +1,4 @@
-//! Headers: what every answer tells a browser, whoever gives it: the gateway, the page beside it, or what stands before
+//! Headers: those that every answer has for browsers, from the gateway, the page beside it, or a layer in front of
 //! both.
 
 use axum::Router;

@@ -1,5 +1,5 @@
-//! Holdings: the packs that a root names, as quotas ask for them. A newer root costs the runs that it does not share with
-//! the one before, however many packs there are.
+//! Holdings: the packs that a root names, as quotas ask for them. A newer root costs only the runs that it does not
+//! share with the one before, however many packs there are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use copal_format::wire::DecodeError;
 /// The packs of a root's runs, and the bytes of each domain.
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
-    /// The runs, the newest first: of a pack the first run counts that names it.
+    /// The runs, the newest first. The first run that names a pack counts.
     runs: Vec<(ObjectHash, Arc<PackRun>)>,
     domains: HashMap<DomainId, Sums>,
 }
@@ -25,7 +25,7 @@ pub(super) struct PackRun(Vec<(Short, Option<Held>)>);
 /// The first half of a pack's id: nobody makes two packs that share it.
 type Short = [u8; 16];
 
-/// What quotas ask of a pack.
+/// What quotas need to know about a pack.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 struct Held {
     domain: DomainId,
@@ -44,7 +44,7 @@ struct Sums {
 }
 
 impl PackRun {
-    /// Takes what counts out of a run of packs.
+    /// Reads a run of packs, and keeps what quotas need.
     pub(super) fn of(run: &RunReader<'_>) -> Result<Self, DecodeError> {
         let packs = run.records().map(|(key, value)| {
             let id = PackId::from_slice(key).ok_or_else(|| DecodeError::new(0, "a run's key has the wrong form"))?;
@@ -52,7 +52,7 @@ impl PackRun {
             Ok((short(&id), record.map(|record| Held::of(&record))))
         });
         let mut packs = packs.collect::<Result<Vec<_>, DecodeError>>()?;
-        // Of two ids with one first half, which a store may hold that nobody has checked, either counts.
+        // An unchecked store may hold two ids with the same first half: either of them counts.
         packs.dedup_by_key(|(id, _)| *id);
         Ok(Self(packs))
     }
@@ -69,11 +69,11 @@ impl Holdings {
         self.runs.iter().find(|(name, _)| *name == hash).map(|(_, run)| run.clone())
     }
 
-    /// The holdings of a root with these runs, the newest first. `now`: the minutes for which sums are kept end there.
+    /// The holdings of a root with these runs, the newest first. The minutes with sums end at `now`.
     pub(super) fn followed_by(&self, runs: Vec<(ObjectHash, Arc<PackRun>)>, now: Time) -> Self {
         let pairs = self.runs.iter().rev().zip(runs.iter().rev());
         let shared = pairs.take_while(|(old, new)| old.0 == new.0).count();
-        // A pack can have changed only if it stands in a run that one of the two roots has and the other has not.
+        // Only packs in runs that one of the two roots lacks can have changed.
         let differing = |runs: &[(ObjectHash, Arc<PackRun>)]| -> Vec<Arc<PackRun>> {
             runs[..runs.len() - shared].iter().map(|(_, run)| run.clone()).collect()
         };

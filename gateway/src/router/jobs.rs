@@ -66,7 +66,7 @@ pub enum NotNow {
     },
     /// It was ordered and has ended a short time ago.
     Resting {
-        /// How long it is not ordered again.
+        /// How long until it may be ordered again.
         left: Duration,
     },
 }
@@ -106,7 +106,7 @@ pub(super) async fn order(State(gateway): State<Arc<Gateway>>, call: Call) -> Re
     }
 }
 
-/// `GET /v1/jobs`: the schedule and how its jobs fare.
+/// `GET /v1/jobs`: the schedule and the state of its jobs.
 pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
     full(&call)?;
     let Orders::Scheduled(scheduled) = &gateway.settings.orders else {

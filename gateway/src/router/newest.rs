@@ -1,4 +1,4 @@
-//! Newest: the newest root, and of its state what answers need.
+//! Newest: the newest root, and the parts of its state that answers need.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,9 +29,9 @@ pub(super) struct Newest {
     holdings: Holdings,
 }
 
-/// The newest root that was read. Whoever comes while it is read anew waits, and reads nothing.
+/// The newest root that was read. Requests that come while it is read again wait for that reading.
 pub(super) struct NewestRoot {
-    /// Whether anybody asks for packs.
+    /// Whether the packs are read too.
     with_packs: bool,
     kept: Mutex<Option<Kept>>,
     reading: tokio::sync::Mutex<()>,

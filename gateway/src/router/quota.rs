@@ -26,7 +26,7 @@ use super::shared::{Allowed, Taken};
 
 /// How much may be stored. Clients of a domain share its quota. The newest root says which packs the domain holds; a
 /// long-lived gateway also counts uploads that the root does not know yet. A client's manifests count for the client.
-/// Shares and changes are those of full clients, and count for these.
+/// Shares and changes count for full clients, which alone make them.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes that a domain may hold.
@@ -118,7 +118,7 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     }
 }
 
-/// Returns what all other objects take, if `allow` accepts the uploads. A gateway that is a function counts stored
+/// Returns what all other objects take, if `allow` accepts the uploads. A gateway without a memory counts stored
 /// objects only.
 fn counted(
     allowed: Option<&Allowed>,
@@ -142,7 +142,7 @@ fn shares_of(gateway: &Gateway) -> Option<&Allowed> {
     gateway.memory.as_ref().map(|memory| &memory.shares)
 }
 
-/// All objects of shares, where they count: for full clients.
+/// All objects of shares. None unless the caller is a full client and there are quotas.
 async fn in_shares(gateway: &Gateway, role: Role) -> Result<Option<Vec<Listed>>, Problem> {
     if role != Role::Full || gateway.settings.quota == Quota::default() {
         return Ok(None);

@@ -72,7 +72,7 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
         },
         "keys" => is_owner && is_slot(key),
         "reader" => is_owner && is_reader(upload),
-        // Terms and openings are the gateway's own to write.
+        // Only the gateway itself writes terms and openings.
         "shares" => is_full && ShareId::is_content(key, upload.length),
         "copal" => is_owner && is_descriptor(key),
         // Only the service may ingest: a caller that could create these objects could get everything deleted.

@@ -1,4 +1,4 @@
-//! Shared: the bytes that shares or records take, for quotas: of what is stored, and of what was allowed and may still
+//! Shared: how many bytes shares or records take, for quotas. Counts what is stored, and what was allowed and may still
 //! come.
 
 use std::collections::{HashMap, HashSet};
@@ -40,14 +40,14 @@ impl Taken {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     pub(super) fn and(self, other: Self) -> Self {
         Self { all: self.all.saturating_add(other.all), today: self.today.saturating_add(other.today) }
     }
 }
 
 impl Allowed {
-    /// Notes uploads by name and length. Fails if `judge` refuses them, who is told what all others take.
+    /// Notes uploads by name and length. `judge` gets what all others take. Fails if it refuses the uploads.
     pub(super) fn note(
         &self,
         now: u64,
@@ -88,7 +88,7 @@ impl Allowed {
         Ok(())
     }
 
-    /// What was allowed of a share comes no more, or is deleted.
+    /// Notes that no allowed upload of this share is still to come.
     pub(super) fn revoked(&self, id: &ShareId) {
         let mut allowed = self.lock();
         let own = allowed.iter_mut().filter(|upload| ShareId::of(&upload.name).as_ref() == Some(id));

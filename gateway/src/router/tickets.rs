@@ -1,4 +1,5 @@
-//! Tickets: those that have opened something a short time ago. Their holders need no limit, and are looked at all the same.
+//! Tickets: those that have opened something a short time ago. Requests with them are not limited, but they are still
+//! verified.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +29,7 @@ impl Tickets {
     }
 }
 
-/// Whether a request asks for a part of a share: its ticket decides whether it counts as one that nobody has signed.
+/// Whether a request asks for a part of a share: its ticket decides whether it counts as unsigned.
 pub(super) fn is_for_part(path: &str) -> bool {
     path.strip_prefix("/v1/shares/").is_some_and(|rest| rest.ends_with("/parts"))
 }

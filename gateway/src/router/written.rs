@@ -31,7 +31,7 @@ impl Written {
     /// Keeps a listing; gives what the client was allowed.
     pub(super) fn keep(&self, client: ClientId, now: u64, listed: &Arc<Vec<Listed>>) -> Arc<Allowed> {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has written nothing for a day has nothing that was allowed within it.
+        // An account that is a day old has no uploads that were allowed within the last day.
         written.retain(|_, account| now < account.since.saturating_add(DAY));
         let allowed = written.get(&client).map(|account| account.allowed.clone()).unwrap_or_default();
         written.insert(client, Account { since: now, listed: listed.clone(), allowed: allowed.clone() });

@@ -113,7 +113,7 @@ pub struct Socket {
     pub address: SocketAddr,
     /// The certificate chain and its private key, files in PEM.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// The gateway's address as clients know it, where a proxy stands before it.
+    /// The gateway's address as clients know it, if a proxy is in front of it.
     pub public_url: Option<String>,
     /// Other host names of this gateway.
     pub host_names: Vec<String>,

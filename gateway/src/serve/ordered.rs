@@ -25,7 +25,6 @@ use super::work::{Indexes, Work};
 use crate::orders::{Ingested, JobOrder, Rejection};
 use crate::router::{JobRunner, Problem};
 
-/// Runs ordered jobs.
 pub(super) struct Ordered {
     work: Work,
     /// Held by the running job.

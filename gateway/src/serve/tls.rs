@@ -28,7 +28,7 @@ type Stamp = (SystemTime, u64);
 
 impl Tls {
     pub(super) async fn read(cert: PathBuf, key: PathBuf) -> io::Result<Self> {
-        // Fails if another part of the program has installed the provider already, which is the same one.
+        // Fails if another part of the program has already installed the same provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let seen = stamps(&cert, &key);
         let config = RustlsConfig::from_pem_file(&cert, &key).await?;

@@ -1,4 +1,4 @@
-//! Turn: which job of the schedule has its turn. One at a time: while one runs or waits to begin, callers order none.
+//! Turn: which job of the schedule has its turn. While one runs or waits to begin, callers cannot order another.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub(super) struct Turn {
 struct State {
     now: Option<(Upkeep, Stage)>,
     ends: Vec<End>,
-    /// Until when callers order nothing.
+    /// Until when callers cannot order a job.
     rest: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ struct End {
     at: u64,
 }
 
-/// The turn of a job that has begun. It ends when this is dropped, whatever becomes of the job.
+/// The turn of a job that has begun. It ends when this is dropped, even if the job fails.
 pub(super) struct Running<'a>(&'a Turn);
 
 impl Drop for Running<'_> {
@@ -91,7 +91,7 @@ impl Scheduled for Turn {
             RunOrder::Prune {} => Upkeep::Prune,
             RunOrder::Check {} => Upkeep::Check,
         };
-        // Whoever serves with `--prune-every 0s` has decided that nothing is deleted here.
+        // With `--prune-every 0s`, the operator has decided that nothing is deleted here.
         if !self.plan.iter().any(|(planned, every)| *planned == job && !every.is_zero()) {
             return Err(NotNow::Never);
         }
@@ -121,7 +121,7 @@ impl Scheduled for Turn {
     }
 }
 
-/// How long nothing is ordered after an ordered job, at least.
+/// The least time after an ordered job before another may be ordered.
 const REST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

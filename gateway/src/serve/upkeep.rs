@@ -1,6 +1,5 @@
 //! Upkeep: the jobs of the schedule.
 
-/// A job of the schedule.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Upkeep {
     Expire,

@@ -58,7 +58,7 @@ impl Watch {
     pub(super) fn new(directory: Option<PathBuf>) -> Self {
         let mut directory = directory.filter(|directory| fs::create_dir_all(directory).is_ok());
         let lock = directory.as_ref().and_then(|directory| File::create(directory.join("lock")).ok());
-        // A system that knows no locks is taken for one where nobody else is.
+        // Without support for locks, assumes that no other process is here.
         if lock.as_ref().is_some_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
             tracing::warn!(
                 "another process of this repository runs jobs here: it alone notes what they are at work on"

@@ -50,8 +50,8 @@ impl Work {
         done.inspect_err(|stopped| (self.note)(&JobNote::Failed { job, why: stopped.to_string() }))
     }
 
-    /// Runs a job with the repository as its descriptor says now. `what` names the work, for [`Watch`]. Does nothing
-    /// without a repository.
+    /// Runs a job with the repository's current descriptor. `what` names the work, for [`Watch`]. Does nothing without
+    /// a repository.
     pub(super) fn run(
         &self,
         job: &'static str,

@@ -76,7 +76,7 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     let taken = &taken;
     let read = listed.into_iter().map(|listed| async move {
         let Some(id) = ShareId::of(listed.key.as_str()) else { return Ok(None) };
-        // One that was revoked meanwhile is none any more.
+        // Skips a share that was revoked meanwhile.
         let bytes = objects::read(store, listed.key.as_str()).await?;
         let Some(terms) = bytes.and_then(|bytes| Terms::read(&bytes)) else { return Ok(None) };
         Ok::<_, Problem>(Some(json!({
@@ -93,7 +93,7 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     Ok(Json(json!({ "shares": found.into_iter().flatten().collect::<Vec<_>>() })).into_response())
 }
 
-/// `DELETE /v1/shares/{id}`: revokes a share. It is over once its terms are gone, which go first.
+/// `DELETE /v1/shares/{id}`: revokes a share. Deletes the terms first: without them the share is over.
 pub(super) async fn revoke(
     State(gateway): State<Arc<Gateway>>,
     Path(id): Path<String>,

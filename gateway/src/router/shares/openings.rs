@@ -1,6 +1,7 @@
 //! Openings: whoever has a share's link takes one of its openings, and reads its sealed bytes with the ticket for it.
 //!
-//! A share that never was, has ended, was revoked or was taken up is answered alike. So is a wrong token or ticket.
+//! The answer is the same for a share that never existed, has ended, was revoked or has no openings left, and for a
+//! wrong token or ticket.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ pub(in super::super) async fn open(
     let ends = terms.ends.min(call.now.saturating_add(TICKET));
     let note = serde_json::to_vec(&Taken { ticket: hash_of(&secret), ends }).expect("texts and numbers are JSON");
     let before = objects::list(store, &format!("{TAKEN}{}/", id.as_str())).await?.len() as u64;
-    // Two that open at once get two numbers, or one of them gets none.
+    // Two requests at once get two numbers, or one of them gets none.
     for number in before + 1..=terms.count.into() {
         if store.create(&id.taken(number), note.clone().into()).await? == Created::New {
             let ticket = format!("{number}-{}", ObjectHash(secret));
@@ -90,7 +91,7 @@ pub(in super::super) async fn part(
 ) -> Result<Response, Problem> {
     let Wanted { ticket, object, range } = asked(&gateway, &mut call).await?;
     let store = &gateway.settings.store;
-    // Whoever has a ticket is not held up by those who have nothing, however many they are.
+    // Requests with a known ticket are not limited, however many others come without one.
     let strangers =
         gateway.memory.as_ref().filter(|memory| call.is_unsigned() && !memory.tickets.know(&id, &ticket, call.now));
     if strangers.is_some() {
@@ -120,7 +121,7 @@ pub(in super::super) async fn part(
     Ok((headers, length, body).into_response())
 }
 
-/// The share, if it stands: its terms are there and its end has not come.
+/// The share, if its terms exist and it has not ended.
 async fn standing(store: &dyn Store, id: &str, now: u64) -> Result<(ShareId, Terms), Problem> {
     let id = ShareId::parse(id).ok_or_else(gone)?;
     let bytes = objects::read(store, id.terms().as_str()).await?;
@@ -132,7 +133,7 @@ async fn verify_ticket(store: &dyn Store, id: &ShareId, ticket: &str, now: u64) 
     let parts = ticket
         .split_once('-')
         .and_then(|(number, secret)| Some((number.parse::<u64>().ok()?, ObjectHash::from_hex(secret).ok()?)));
-    // Another way to write the same ticket would be remembered beside it.
+    // Another spelling of the same ticket would be remembered as a second ticket.
     let is_as_given = |(number, secret): &(u64, ObjectHash)| format!("{number}-{secret}") == ticket;
     let (number, secret) = parts.filter(is_as_given).ok_or_else(gone)?;
     let noted = objects::read(store, id.taken(number).as_str()).await?;

@@ -24,7 +24,7 @@ impl Ends {
     }
 }
 
-/// Nothing asks a process to read its files anew here: their times tell.
+/// Windows has no signal for it: only the times of the files tell.
 pub(in super::super) struct Reload;
 
 impl Reload {
