@@ -11,11 +11,11 @@ use futures::channel::oneshot;
 use crate::worker::{RuntimePause, Worker};
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-/// Limits concurrent calls: the limit grows by one after as many successes as it is high, and halves after a transient
-/// error.
+/// Limits concurrent calls: a limit of `n` grows by one after `n` successes, and halves after a transient error.
 ///
-/// A call waits for its turn, and runs, on the runtime, whoever polls its future. Callers poll a stream of buffered calls
-/// only when they take the next answer: if its calls held their turns meanwhile, a call in between would wait for ever.
+/// A call waits for its turn and runs on the runtime, even while nobody polls its future. Callers poll a stream of
+/// buffered calls only when they take the next answer: calls that held their turns meanwhile would block a call in
+/// between for ever.
 #[derive(Debug)]
 pub struct Adapt<S: ?Sized> {
     gate: Arc<Gate>,

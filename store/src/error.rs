@@ -79,7 +79,7 @@ impl StoreError {
     }
 }
 
-/// What makes a call of a store fail.
+/// A cause that becomes a store error.
 #[cfg(feature = "remote")]
 pub(crate) trait Causes: Into<Cause> {
     /// The failure of a call that may succeed later.

@@ -76,7 +76,7 @@ impl<S: Store> Fault<S> {
         Fault { inner, state: Mutex::new(state) }
     }
 
-    /// Wraps a store: the calls that are meant have this fate, all others are made normally.
+    /// Wraps a store: the calls that `is_meant` selects have this fate, all others are made normally.
     pub fn at(
         inner: S,
         mut is_meant: impl FnMut(&Call<'_>) -> bool + Send + 'static,

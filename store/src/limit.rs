@@ -32,7 +32,7 @@ pub struct Rates {
 /// The layer that spreads the bytes of one object over time.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// Nobody can: the limit holds on average over whole objects.
+    /// No layer does: the limit holds on average over whole objects.
     Nobody,
     /// The store has the same rates within each object, so a transfer starts when the ones before it have ended.
     Store,

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::{Created, Key, Op, Store, StoreError};
 
-/// Lets writers race for names below `tmp/`, and deletes what they made if permitted. `lack` says what a store lacks whose
-/// writers may replace each other's objects.
+/// Lets writers race for names below `tmp/`, and deletes what they made if permitted. `lack` is the error for a store
+/// whose writers replace each other's objects.
 pub(crate) async fn creates_once(store: &(impl Store + ?Sized), lack: &'static str) -> Result<(), StoreError> {
     for _ in 0..ROUNDS {
         let mut failure = None;

@@ -11,8 +11,8 @@ use crate::system::to_lock;
 /// A directory that only this user can write to, deleted when dropped. Mapped files stay readable.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
-    /// Shows that the owner of the directory is alive: the system releases the lock when the process ends. Goes first,
-    /// because Windows deletes no file that is open.
+    /// Shows that the owner of the directory is alive: the system releases the lock when the process ends. Dropped
+    /// first, because Windows deletes no file that is open.
     _lock: File,
     directory: TempDir,
 }

@@ -105,7 +105,7 @@ pub async fn list_all<S: Store + ?Sized>(store: &S, prefix: &str) -> Result<Vec<
     list_after(store, prefix, None).await
 }
 
-/// Like [`list_all`], from behind a key on.
+/// Like [`list_all`], for the objects after a key.
 pub async fn list_after<S: Store + ?Sized>(
     store: &S,
     prefix: &str,
@@ -116,7 +116,7 @@ pub async fn list_after<S: Store + ?Sized>(
         let last = all.last().map(|listed| &listed.key).or(after);
         let page = store.list(prefix, last, LIST_PAGE).await?;
         if page.objects.is_empty() && page.more {
-            // It would never end; and what is cut off might be taken for what is not there.
+            // The listing would never end, and if it were cut off, the rest would seem missing.
             let source = "a page of names is empty and not the last".into();
             return Err(StoreError::Io { op: Op::List, key: prefix.to_owned(), source });
         }

@@ -26,14 +26,14 @@ impl Room {
         Self(AtomicUsize::new(ROOM))
     }
 
-    /// Takes the room of names of so many bytes. False if there is none left.
+    /// Takes room for names of these lengths. False if there is too little left.
     pub(crate) fn take(&self, names: impl IntoIterator<Item = usize>) -> bool {
         let wanted = names.into_iter().fold(0, |sum, length| sum + length + EACH_NAME);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(wanted)).is_ok()
     }
 }
 
-/// What is told of a server whose listing has no end.
+/// The error about a server whose listing has no end.
 pub(crate) fn endless(server: &str) -> String {
     format!("{server} lists more names than {} MiB hold", ROOM >> 20)
 }
@@ -134,7 +134,7 @@ const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 const UNFINISHED: &str = "tmp/";
 /// Directories read at once.
 const AT_ONCE: usize = 16;
-/// About four million objects of the usual names; no directory of a repository has nearly as many.
+/// Room for about four million objects of the usual names; no directory of a repository has nearly as many.
 const ROOM: usize = if cfg!(test) { 1 << 20 } else { 512 << 20 };
 /// What a name takes in memory besides its bytes.
 const EACH_NAME: usize = 64;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::disk::{Disk, Kind, TMP, join};
 use crate::StoreTime;
 
-/// The time a file gets that is made now. On a network file system that is the server's time, not ours.
+/// The time that a file gets when it is made now. On a network file system that is the server's time, not ours.
 pub(super) fn now(disk: &Disk) -> io::Result<StoreTime> {
     let (tmp, _file) = disk.new_tmp()?;
     let stat = disk.stat(&tmp);

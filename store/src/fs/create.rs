@@ -122,8 +122,8 @@ impl Homes {
         let above = parent(home);
         self.make(disk, above)?;
         let is_new = disk.make_directory(home)?;
-        // One sync is enough for all that stands there already. Most processes need one directory of many, so it is
-        // looked at only when a second one is needed.
+        // One sync covers all directories that exist there already. Most processes need only one of many, so the others
+        // are listed only when a second one is needed.
         let is_second = !is_new && self.durable().iter().any(|home| parent(home) == above);
         let beside = if is_second { disk.entries(above).unwrap_or_default() } else { Vec::new() };
         disk.sync_directory(above)?;

@@ -52,8 +52,8 @@ impl FsStore {
         FsStore::open(path)
     }
 
-    /// Lets all users of the directory's group read and write, from the next opening on. What is made in a directory whose
-    /// group may write, and whose set-group-id bit is set, belongs to that group and may be read by it.
+    /// Lets all users of the directory's group read and write, from the next opening on. A new entry in a directory
+    /// whose group may write, and whose set-group-id bit is set, belongs to that group, which may read it.
     pub fn share(&self) -> Result<(), StoreError> {
         self.disk.share().map_err(|error| cause::of_root(Op::Create, self.disk.path(), error))
     }
@@ -83,7 +83,7 @@ impl FsStore {
         self.find(op, key)?.ok_or_else(|| StoreError::NotFound { key: key.clone() })
     }
 
-    /// Nothing is there: which is only certain while the root is.
+    /// The object does not exist. That is certain only if the root still exists.
     fn absent<T>(&self) -> Result<Option<T>, StoreError> {
         self.disk.check_root()?;
         Ok(None)

@@ -25,7 +25,7 @@ impl Bucket {
         let after = after.map(|after| self.name(&after));
         let listing = |after: &str| Listing { prefix: asked.clone(), after: after.to_owned() };
         let start = after.as_deref().map(|after| self.start(&asked, after).to_owned());
-        // Names to be skipped come a thousand at a time, however few are wanted after them.
+        // Names to be skipped are requested a thousand at a time, however few are wanted after them.
         let is_direct = start == after;
         let at_once = if is_direct { limit } else { LISTED_AT_ONCE };
         let at_once = i32::try_from(at_once).expect("a thousand is small");

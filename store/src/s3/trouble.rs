@@ -111,7 +111,6 @@ impl Failed {
         Failed { status: None, code: None, trouble, kind }
     }
 
-    /// The store error.
     pub(super) fn explain(self, op: Op, key: &str, bucket: &str) -> StoreError {
         let (key, source) = (key.to_owned(), self.trouble);
         match self.kind {

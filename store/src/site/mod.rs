@@ -45,7 +45,7 @@ struct Scheme {
 
 type Open = fn(&str, &Variables<'_>) -> Result<Arc<dyn Site>, BadSite>;
 
-/// The variables of the environment, where credentials are: no address has any.
+/// The environment variables, which hold credentials: addresses never do.
 pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 const SCHEMES: &[Scheme] = &[
@@ -93,7 +93,7 @@ impl BadSite {
 }
 
 impl SiteAddress {
-    /// Parses an address whose scheme and rest are told apart; `None` if no site has this scheme.
+    /// Parses an address, given as its scheme and the rest; `None` if no site has this scheme.
     pub fn parse(scheme: &str, rest: &str) -> Option<Result<SiteAddress, BadSite>> {
         let scheme = SCHEMES.iter().find(|known| known.name == scheme)?;
         let address = SiteAddress { scheme: scheme.name, rest: rest.to_owned() };

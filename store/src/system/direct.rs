@@ -1,7 +1,7 @@
 //! Direct writes: bytes that go from memory to the disk without a copy in the system's page cache.
 //!
-//! A backup writes much that nobody reads soon. In the page cache it takes the place of what the user works with, and
-//! for each page the kernel finds memory and copies.
+//! A backup writes much that nobody reads soon. In the page cache it would displace what the user works with, and the
+//! kernel would have to find memory for each page, and copy it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -17,7 +17,7 @@ pub(crate) fn write_direct(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(&bytes[written..])
 }
 
-/// What the file system asks of a direct write.
+/// What the file system requires of a direct write.
 struct Alignment {
     memory: usize,
     /// Of the position in the file, and of the length.

@@ -55,7 +55,7 @@ impl Root {
     /// Opens anything for reading; a pipe does not block.
     pub(crate) fn open_file(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        // FreeBSD has another word for a link that is not followed.
+        // FreeBSD has another error for a link that is not followed.
         let opened = rustix::fs::openat(&self.0, path, flags, Mode::empty())
             .map_err(|errno| if errno == Errno::MLINK { Errno::LOOP } else { errno })?;
         Ok(opened.into())
@@ -105,8 +105,8 @@ impl Root {
         Ok((kind, Stat { length, created, sha256: None }))
     }
 
-    /// The names in a directory, in no order, and what they are if the directory tells. Names that are no text are left
-    /// out.
+    /// The names in a directory, in no order, and what they are if the directory tells. Leaves out names that are not
+    /// UTF-8.
     pub(crate) fn entries(&self, path: &str) -> io::Result<Vec<(String, Option<Kind>)>> {
         let mut entries = Vec::new();
         for entry in Dir::new(self.open_directory(path)?)? {
@@ -132,7 +132,7 @@ fn rename_new(root: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(root, from, root, to, rustix::fs::RenameFlags::NOREPLACE)?)
 }
 
-/// FreeBSD renames over what is there, so the file gets its second name first.
+/// A rename of FreeBSD replaces, so the file gets its second name first.
 #[cfg(target_os = "freebsd")]
 fn rename_new(root: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     rustix::fs::linkat(root, from, root, to, AtFlags::empty())?;
@@ -152,8 +152,8 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Makes a file durable. macOS asks the disk itself, which a share of another machine does not take: there the system's plain
-/// call has to do.
+/// Makes a file durable. On macOS this flushes the disk itself, which a network share does not support: there a plain
+/// fsync has to do.
 pub fn sync(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error) if [Errno::NOTSUP, Errno::NOTTY].map(Some).contains(&Errno::from_io_error(&error)) => {

@@ -57,7 +57,7 @@ impl Root {
         Ok(open_path(&self.at(path), OFlags::RDONLY)?.into())
     }
 
-    /// Opens anything to make it durable: only what may be written can be.
+    /// Opens anything to make it durable: that needs the right to write.
     pub(crate) fn open_to_sync(&self, path: &str) -> io::Result<File> {
         Ok(open_path(&self.at(path), OFlags::RDWR)?.into())
     }
@@ -88,7 +88,7 @@ impl Root {
         }
     }
 
-    /// Takes the name from a file that cannot be deleted yet. What lies below `tmp/` is swept by and by.
+    /// Takes the name from a file that cannot be deleted yet. A later sweep deletes what lies below `tmp/`.
     fn put_aside(&self, path: &str) -> io::Result<()> {
         let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         match self.make_directory(TMP, false) {
@@ -112,8 +112,8 @@ impl Root {
         ))
     }
 
-    /// The names in a directory, in no order, and what they are if the directory tells. Names that are no text are left
-    /// out.
+    /// The names in a directory, in no order, and what they are if the directory tells. Leaves out names that are not
+    /// UTF-8.
     pub(crate) fn entries(&self, path: &str) -> io::Result<Vec<(String, Option<Kind>)>> {
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(self.at(path))? {
@@ -156,7 +156,7 @@ pub fn sync(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Opens the file of a directory that is locked in its place: directories have no locks here.
+/// Opens the file that is locked instead of its directory: directories have no locks here.
 pub(crate) fn to_lock(directory: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join("lock"))
 }

@@ -14,14 +14,14 @@ use crate::{Key, Listed};
 /// The objects of a prefix after a name, in order.
 pub(super) struct Listing {
     lister: Lister,
-    /// What stands before each key.
+    /// The folder of each key.
     folder: String,
     prefix: String,
-    /// Only what is behind it is wanted.
+    /// Only names after this one are wanted.
     after: Option<Key>,
     /// The last name that was read, wanted or not.
     last: Option<Key>,
-    /// What was read to learn that there is more.
+    /// An object that was read to learn whether there is more.
     ahead: Option<Listed>,
 }
 
@@ -34,7 +34,7 @@ impl Listing {
         limit: usize,
     ) -> opendal::Result<Listing> {
         let starts_after = operator.info().capability().list_with_start_after;
-        // From the beginning it may be far to the first name that is wanted: the pages on the way are as large as they can be.
+        // A listing from the beginning may have to skip many names, so its pages are as large as possible.
         let page = if after.is_some() && !starts_after { LISTED_AT_ONCE } else { (limit + 1).min(LISTED_AT_ONCE) };
         let start = format!("{folder}{prefix}");
         let lister = operator.lister_with(&start).recursive(true).limit(page);
@@ -110,7 +110,7 @@ impl Listings {
 
 /// A kept listing is dropped this long after its last page: it may show names as of its beginning.
 const LEFT: Duration = Duration::from_secs(60);
-/// What Google gives at most; Azure gives more.
+/// The most that Google gives; Azure gives more.
 const LISTED_AT_ONCE: usize = 1_000;
 /// Listings that are kept.
 const LISTINGS_MAX: usize = 16;

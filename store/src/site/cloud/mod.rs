@@ -37,9 +37,10 @@ pub(super) use services::{is_complete, is_folder, open_azblob, open_gcs, open_we
 struct Bucket {
     /// The address, for errors.
     name: String,
-    /// It works on the whole container: it cannot tell names that lie elsewhere from those below a prefix of its own.
+    /// Works on the whole container: with a prefix of its own, it could not tell names elsewhere from names below the
+    /// prefix.
     operator: Operator,
-    /// What stands before each key: nothing, or a prefix that ends with a slash.
+    /// The folder of each key: empty, or a prefix that ends with a slash.
     folder: String,
     clock: Clock,
     listings: Listings,
@@ -49,7 +50,7 @@ struct Bucket {
 
 #[async_trait]
 impl Place for Bucket {
-    /// A container or bucket is up to an operator; a folder is not.
+    /// Makes only folders: an operator makes containers and buckets.
     async fn make(&self) -> Result<(), StoreError> {
         let Some(_) = &self.tree else { return Ok(()) };
         self.operator.create_dir(&self.at("")).await.map_err(|error| explain(Op::Create, "", &error))
@@ -103,7 +104,7 @@ impl Store for Bucket {
                 Err(error) if error.kind() == ErrorKind::NotFound || error.is_temporary() => {
                     return Err(self.unread(Op::ReadRange, key, &error).await);
                 }
-                // OpenDAL does not say that the object ends before the range does: its length does.
+                // OpenDAL does not say that the range is beyond the end: only the object's length tells.
                 Err(error) => failure = explain(Op::ReadRange, key.as_str(), &error),
             }
         }
@@ -239,7 +240,7 @@ impl Bucket {
         false
     }
 
-    /// Fails if the container or bucket is not there: then nothing else is, and that says nothing about objects.
+    /// Fails if the container or bucket is missing: then a missing object means nothing.
     async fn check_bucket(&self, op: Op) -> Result<(), StoreError> {
         let listed = async {
             if let Some(tree) = &self.tree {

@@ -40,7 +40,7 @@ impl HttpTransport for Transport {
     /// Reads the whole answer: nothing is larger than a pack.
     async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
         let (mut parts, body) = request.into_parts();
-        // OpenDAL moves over what is there.
+        // OpenDAL's MOVE would replace.
         let is_move = parts.method.as_str() == "MOVE";
         if is_move {
             parts.headers.insert("overwrite", HeaderValue::from_static("F"));
@@ -55,11 +55,11 @@ impl HttpTransport for Transport {
             StatusCode::PRECONDITION_FAILED if is_move => {
                 return Err(Error::new(ErrorKind::ConditionNotMatch, "the name exists"));
             }
-            // OpenDAL takes these for failures that last.
+            // OpenDAL takes these for permanent failures.
             status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
                 return Err(Error::new(ErrorKind::RateLimited, format!("the server says {status}")).set_temporary());
             }
-            // Only a server of files knows these.
+            // Only file servers answer with these.
             status @ StatusCode::INSUFFICIENT_STORAGE => return Err(barred(status, Barrier::Full)),
             status @ StatusCode::METHOD_NOT_ALLOWED if is_move || is_put => {
                 return Err(barred(status, Barrier::ReadOnly));

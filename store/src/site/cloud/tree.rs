@@ -27,8 +27,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Writes the bytes below `tmp/`, then moves them to their name unless that exists. How durable they are is the
-    /// server's business: WebDAV has no word for it.
+    /// Writes the bytes below `tmp/`, then moves them to their name unless that exists. The server decides how durable
+    /// they are: WebDAV has no request for it.
     pub(super) async fn create(&self, bucket: &Bucket, name: &str, bytes: Bytes) -> opendal::Result<Created> {
         self.check().await?;
         let unrandom = |_| opendal::Error::new(ErrorKind::Unexpected, "there are no random numbers");
@@ -39,7 +39,7 @@ impl Tree {
         if error.kind() == ErrorKind::ConditionNotMatch { Ok(Created::Exists) } else { Err(error) }
     }
 
-    /// Fails with [`ErrorKind::NotFound`] if it is not there: OpenDAL takes such a folder for an empty one.
+    /// Fails with [`ErrorKind::NotFound`] if it is missing: OpenDAL takes a missing folder for an empty one.
     pub(super) async fn check(&self) -> opendal::Result<()> {
         let mut request = Request::builder().method("PROPFIND").uri(&self.url).header("depth", "0");
         if let Some(authorization) = &self.authorization {

@@ -146,7 +146,7 @@ impl Directory {
         let (tmp, file) = match self.new_tmp().await {
             Ok(made) => made,
             Err(trouble) => {
-                // A server that lets nobody make a file, as one does whose quota is used up, can still be read from.
+                // A server on which no file can be made, for example because a quota is used up, can still be read.
                 return Err(match self.unwritten(Op::Create, TMP, 0, trouble).await {
                     StoreError::Io { op, key, source } => StoreError::ReadOnly { op, key, source },
                     error => error,
@@ -171,8 +171,8 @@ impl Directory {
         }
     }
 
-    /// The store error of a call that was to write. SFTP has no status for a disk that is full or read-only: the server
-    /// says that it failed, and only OpenSSH's tells more of the disk.
+    /// The store error of a failed write. SFTP has no status for a full or read-only disk: servers only report a
+    /// failure, and only OpenSSH's tells more about the disk.
     pub(super) async fn unwritten(&self, op: Op, key: &str, length: u64, trouble: Trouble) -> StoreError {
         let disk = if trouble.is_failure() { self.disk().await.unwrap_or_default() } else { None };
         let (key_of, source) = (key.to_owned(), trouble.clone().into());
@@ -233,7 +233,7 @@ const NO_SYNC: &str = "its SFTP server cannot make the names in a directory dura
 const NO_LINKS: &str = "its file system has no hard links, which Copal needs to create a name without replacing one";
 /// Most attempts: a name or directory that vanishes more often in a row is removed on purpose.
 const NAMING_ATTEMPTS: usize = 8;
-/// With less space than that, a failure is taken for a full disk.
+/// With less free space than this, a failure counts as a full disk.
 const FULL_BELOW: u64 = 64 << 10;
 const READ: u32 = 1;
 /// Writes to a file that must not exist; reads its attributes.

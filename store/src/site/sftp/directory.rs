@@ -42,7 +42,7 @@ impl Directory {
         if key.is_empty() { self.root.clone() } else { format!("{}/{key}", self.root.trim_end_matches('/')) }
     }
 
-    /// Fails if the root is not there: then nothing else is, and that says nothing about objects.
+    /// Fails if the root is missing: then a missing object means nothing.
     pub(super) async fn check_root(&self, op: Op) -> Result<(), StoreError> {
         let looked = async { self.session().await?.look(Request::Stat, &self.root).await?.entry() };
         match looked.await {
@@ -149,7 +149,7 @@ impl Directory {
         self.sync_path(&self.path(key)).await
     }
 
-    /// Makes the names in a directory durable. A server that opens no directory is found out by the probe.
+    /// Makes the names in a directory durable. The probe detects a server that opens no directory.
     pub(super) async fn sync_path(&self, path: &str) -> Result<(), Trouble> {
         let directory = self.session().await?.open_file(path, READ).await?;
         match directory.sync().await {

@@ -66,7 +66,6 @@ pub(super) fn encode(request: Request, id: u32, fields: &[Field<'_>]) -> Vec<u8>
     packet
 }
 
-/// A server's answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The names of the extensions that the server has.

@@ -28,7 +28,6 @@ impl Line {
         Line { command: Box::new(command), open: tokio::sync::Mutex::default(), has_answered: Arc::default() }
     }
 
-    /// The connection.
     pub(super) async fn session(&self) -> Result<Arc<Session>, Trouble> {
         let mut open = self.open.lock().await;
         if let Some(session) = open.as_ref().filter(|session| session.pending().over.is_none()) {
@@ -48,7 +47,7 @@ pub(super) struct Session {
     has_answered: Arc<AtomicBool>,
 }
 
-/// Who waits for an answer.
+/// The requests that wait for an answer.
 #[derive(Default)]
 pub(super) struct Pending {
     waiting: HashMap<u32, oneshot::Sender<Answer>>,
@@ -123,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Opens a file by these flags of SFTP. A new one is its owner's alone.
+    /// Opens a file by these flags of SFTP. Only its owner may open a new one.
     pub(super) async fn open_file(self: &Arc<Self>, path: &str, flags: u32) -> Result<OpenFile, Trouble> {
         let fields = [Field::Text(path.as_bytes()), Field::U32(flags), Field::Mode(0o600)];
         self.opened(self.ask(Request::Open, &fields).await?)
@@ -139,7 +138,7 @@ impl Session {
         Ok(OpenFile { session: self.clone(), handle })
     }
 
-    /// What is at a path, itself or (`Stat`) what a symbolic link there leads to.
+    /// The attributes of a path; with `Stat`, those of what a symbolic link there leads to.
     pub(super) async fn look(&self, request: Request, path: &str) -> Result<Attributes, Trouble> {
         match self.ask(request, &[Field::Text(path.as_bytes())]).await? {
             Answer::Attributes(attributes) => Ok(attributes),
@@ -218,8 +217,8 @@ async fn send(mut input: ChildStdin, mut packets: mpsc::UnboundedReceiver<Vec<u8
     }
 }
 
-/// Hands answers to those who wait for them, until the connection ends; returns why it ended. `closing` takes requests
-/// to close what nobody wants any more.
+/// Hands answers to the requests that wait, until the connection ends; returns why it ended. `closing` takes requests
+/// to close handles that nobody wants any more.
 async fn receive(
     mut output: ChildStdout,
     pending: &Mutex<Pending>,
@@ -240,8 +239,8 @@ async fn receive(
     }
 }
 
-/// The next answer. An error if none comes for that long while somebody waits: ssh itself notices neither a machine that
-/// has gone silent (its `ServerAliveInterval` is off by default) nor a disk that hangs.
+/// The next answer. An error if none comes for that long while a request waits: ssh itself notices neither a machine
+/// that has gone silent (its `ServerAliveInterval` is off by default) nor a disk that hangs.
 pub(super) async fn heard(
     mut next: Pin<&mut impl Future<Output = Result<(u32, Answer), Trouble>>>,
     pending: &Mutex<Pending>,

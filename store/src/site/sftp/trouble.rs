@@ -20,7 +20,7 @@ pub enum Trouble {
         /// Whether this server has ever answered: else a retry does not help.
         may_pass: bool,
     },
-    /// The connection stands, and nothing comes.
+    /// The connection is open, but no answer comes.
     #[error("the server has not answered for {} s", SILENCE.as_secs())]
     Silent,
     /// The answer is not what the protocol says.
@@ -53,7 +53,6 @@ impl Trouble {
         matches!(self, Trouble::Status { code: BAD_MESSAGE | UNSUPPORTED, .. })
     }
 
-    /// The store error.
     pub(super) fn explain(self, op: Op, key: &str) -> StoreError {
         let key = key.to_owned();
         match self {
