@@ -1,5 +1,5 @@
-//! Changes: a full client's signed decisions about existing snapshots (forget, undelete, pin, tag) and the policy. What
-//! removes a protection also has the owner's signature: a client's key lies on its disk, the owner's does not.
+//! Changes: a full client's signed decisions about existing snapshots (forget, undelete, pin, tag) and the policy. A
+//! change that removes a protection also has the owner's signature: a client's key is on its disk, the owner's is not.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::Serialize;

@@ -290,7 +290,7 @@ impl SignedBy {
     }
 }
 
-/// Its end follows in a later field.
+/// The time at which the enrollment ends follows in a later field.
 fn read_enrollment(reader: &mut Reader<'_>) -> Result<EnrollmentPublic, DecodeError> {
     Ok(EnrollmentPublic { key: reader.fixed()?, expires: None })
 }

@@ -77,7 +77,7 @@ impl Invitation {
     }
 }
 
-/// Why nobody is invited.
+/// Why an invitation cannot be made.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvitationError {

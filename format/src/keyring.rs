@@ -47,7 +47,7 @@ impl KeySlot {
     }
 }
 
-/// The slots of which a listing of `keys/` has a copy.
+/// The slots that have a copy in a listing of `keys/`.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<SlotId> {
     names.into_iter().filter_map(|name| SlotId::from_hex(name.split('/').nth(1)?).ok()).collect()
 }

@@ -72,7 +72,7 @@ pub const SNAPSHOT_TAGS: usize = 1_024;
 pub(crate) const SNAPSHOT_PATHS: usize = 65_536;
 /// Bytes of a snapshot's info before it is sealed.
 pub(crate) const SNAPSHOT_INFO_BYTES: usize = 1 << 20;
-/// Bytes of a snapshot's exclusions: half of what a reader passes over, so that they may be ignored.
+/// Bytes of a snapshot's exclusions: half of what a reader may ignore in a record, so that it can ignore them.
 pub(crate) const EXCLUSIONS_BYTES: usize = IGNORED_BYTES / 2;
 /// Patterns of a snapshot's exclusions. A restore compiles them.
 pub(crate) const EXCLUSION_PATTERNS: usize = 4_096;

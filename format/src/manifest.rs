@@ -100,7 +100,7 @@ impl Manifest {
         Unsigned::new(Kind::Manifest, repository, &self.body())
     }
 
-    /// Verifies the bytes as the client's manifest of this number: its signature, its form, and that both are inside.
+    /// Checks a manifest's signature and form, and that it names this client and number.
     pub fn verify(
         repository: RepositoryId,
         key: &[u8; 32],

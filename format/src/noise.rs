@@ -1,7 +1,7 @@
 //! Noise: bytes that look random, such as most of a film or an archive. Compression does not make them shorter.
 
-/// Whether all parts of the bytes look random, by the frequencies of byte values in a sample of each. What looks so may
-/// still repeat itself ([`repeats`]). False below 4 KiB: the sample would be too small.
+/// Whether all parts of the bytes look random, by the frequencies of byte values in a sample of each. Such bytes may
+/// still repeat ([`repeats`]). False below 4 KiB: the sample would be too small.
 pub fn is_noise(bytes: &[u8]) -> bool {
     let mut parts = bytes.chunks(PART).filter(|part| part.len() >= LEAST);
     bytes.len() >= LEAST && parts.all(looks_random)
@@ -23,9 +23,9 @@ fn looks_random(part: &[u8]) -> bool {
     })
 }
 
-/// Whether about a 64th of the bytes or more occurs twice, at whatever distance. In noise one byte in 256 is zero. It
-/// looks whether the three bytes after a zero also followed an earlier one: in a copy they do. Bytes with few zeros
-/// might repeat unseen; they count as repeating.
+/// Whether about a 64th of the bytes or more occurs twice, at whatever distance. In noise one byte in 256 is zero. The
+/// test compares the three bytes after each zero with those after an earlier one: in a copy they are equal. Bytes with
+/// few zeros might repeat unseen; they count as repeating.
 pub fn repeats(bytes: &[u8]) -> bool {
     // Twice as many as there are zeros in noise.
     let slots = (bytes.len() / 128).next_power_of_two().max(256);
@@ -33,7 +33,7 @@ pub fn repeats(bytes: &[u8]) -> bool {
     let (mut zeros, mut again) = (0, 0);
     let (words, _) = bytes.as_chunks::<WORD>();
     for (number, word) in words.iter().enumerate() {
-        // The highest bit of each byte that is 0, and perhaps of a 1 behind it.
+        // The highest bit of each byte that is 0, and perhaps of a 1 after it.
         let word = u64::from_le_bytes(*word);
         let mut found = word.wrapping_sub(LOWEST) & !word & HIGHEST;
         while found != 0 {
@@ -56,9 +56,9 @@ const LOWEST: u64 = 0x0101_0101_0101_0101;
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 /// Knuth's multiplier for 32 bits: its high bits depend on all bits of a key.
 const SPREAD: u32 = 0x9e37_79b1;
-/// One sample is taken from so many bytes.
+/// The length of a part. Each part gives one sample.
 const PART: usize = 64 << 10;
-/// Bytes of the shortest part from which one is taken.
+/// A shorter part gives no sample.
 const LEAST: usize = 4 << 10;
 /// Pieces of a sample, and bytes of each.
 const PIECES: usize = 8;

@@ -1,5 +1,5 @@
-//! Order: sorts lists whose sorting takes no time that counts, with little code: the standard library's sorts are some ten
-//! kilobytes of WebAssembly for each type that is sorted.
+//! Order: sorts with little code, for lists whose sorting time does not matter. The standard library's sorts take some
+//! ten kilobytes of WebAssembly for each sorted type.
 
 use core::cmp::Ordering;
 

@@ -143,7 +143,7 @@ impl SnapshotInfo {
         if self.exclusions.as_ref().is_some_and(|exclusions| !exclusions.is_within_limits()) {
             return Err(OversizeInfo::Field { what: "list of exclusions", most: EXCLUSIONS_BYTES });
         }
-        // A run checks this when it begins, and does not know its troubles yet: it leaves room for them.
+        // A run checks this when it begins, before it knows its troubles: leave room for them.
         let troubles = if self.troubles.is_empty() { TROUBLES_BYTES } else { 0 };
         let bytes = self.encode().len() + troubles;
         if bytes > SNAPSHOT_INFO_BYTES { Err(OversizeInfo::Total { bytes }) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! Troubles: entries that a run could not read, and files that were written to while it read them. Its snapshot records the
-//! first of them by name, so that whoever restores knows what is missing, and what may be a mixture of old and new.
+//! Troubles: entries that a run could not read, and files that were written to while it read them. Its snapshot names
+//! the first of them, so that a restore can tell which are missing, and which may be a mixture of old and new.
 
 use serde::Serialize;
 

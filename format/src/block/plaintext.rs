@@ -84,8 +84,8 @@ pub(super) enum Codec {
     Zstd = 1,
 }
 
-/// Rounds a length up by at most 12 % so that it reveals only its order of magnitude (Padmé). The largest number stands
-/// for what would be above it.
+/// Rounds a length up by at most 12 % so that it reveals only its order of magnitude (Padmé). Larger results become the
+/// largest number.
 pub fn padme(x: u64) -> u64 {
     if x < 2 {
         return x;

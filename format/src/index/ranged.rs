@@ -69,7 +69,7 @@ impl SegmentHead {
         })
     }
 
-    /// Parses an entry: its id, and what it says; none if its flags cannot be.
+    /// Parses an entry: its id and content; none if its flags are invalid.
     pub fn entry(bytes: &[u8]) -> Option<(ChunkId, FoundEntry)> {
         let raw = RawEntry::read(bytes.first_chunk()?);
         raw.has_sound_flags().then(|| (raw.id, raw.into()))
@@ -154,7 +154,6 @@ pub struct EntrySearch<'i> {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Steps {
     /// The smallest and largest window around an expected position. With few ids, windows are wide, to save a round.
-    /// many closely.
     pub(super) least: u64,
     pub(super) most: u64,
     /// The total size of a round's windows, apart from `least`.

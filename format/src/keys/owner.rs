@@ -19,7 +19,7 @@ use crate::wire::record::label;
 pub struct OwnerSecret {
     repository: RepositoryId,
     root: Secret,
-    /// With its public half: making that from the seed takes as long as opening a session.
+    /// Kept with its public half: computing that from the seed takes as long as opening a session.
     kem: Box<DecapsulationKey>,
     kem_public: KemPublic,
     signing_seed: Secret,

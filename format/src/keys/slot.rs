@@ -101,7 +101,7 @@ pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<
     seal_named(input, params, owner, "")
 }
 
-/// Like [`seal`], with a name for the key, which only the owner can read; an empty one is none.
+/// Like [`seal`], with a name for the key, which only the owner can read. An empty name means no name.
 ///
 /// # Panics
 /// As [`seal`], or if the name has more than [`KEY_NAME_BYTES`].

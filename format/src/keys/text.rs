@@ -87,7 +87,7 @@ fn decode(form: &Form, text: &str) -> Result<Secret, TextError> {
     let (all, wrong) = values(form, text);
     let (own, _) = values(form, form.prefix);
     if let Some(wrong) = wrong {
-        // Of another text it says more that the prefix is not there.
+        // For any other text, the missing prefix is the better message.
         let is_begun = all.starts_with(&own) || own.starts_with(&all);
         return Err(if is_begun { wrong } else { wrong_start(form, &all) });
     }

@@ -1,4 +1,5 @@
-//! Policy: the retention rules and settings that the owner signs, and what of a replaced policy stays in force.
+//! Policy: the retention rules and settings that the owner signs, and the parts of a replaced policy that stay in
+//! force.
 
 mod lingering;
 mod rules;

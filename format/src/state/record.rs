@@ -209,8 +209,7 @@ impl PackRecord {
     /// Marks a forged pack in `read`: its bytes have the hash of its name, but its content is not what its table says.
     pub const FORGED: Time = Time(-1);
 
-    /// A pack in `packs/` about which nobody has found or claimed anything yet: for tests. What decides about trust names
-    /// every field.
+    /// A pack in `packs/` without a claim or a finding: for tests. Code that decides about trust names every field.
     pub fn new(domain: DomainId, kind: PackKind, length: u64, accepted: Time) -> Self {
         let (place, read) = (Place::Packs, Time(0));
         let (is_missing, is_damaged, is_proven) = (false, false, false);

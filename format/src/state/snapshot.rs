@@ -55,7 +55,7 @@ pub struct SnapshotRecord {
 }
 
 impl SnapshotRecord {
-    /// A kept snapshot of a full client, without tags: for tests. What decides about trust names every field.
+    /// A kept snapshot of a full client, without tags: for tests. Code that decides about trust names every field.
     pub fn new(id: SnapshotId, domain: DomainId, root: ChunkId, source: SourceId, time: Time) -> Self {
         Self {
             id,

@@ -83,9 +83,9 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Takes over a page of a tree that was built with the same parameters and keys, with all that is below it; `height`
-    /// is the page's. False, and nothing taken, unless pages begin and end here where it does: then its content has to
-    /// be added, and the tree is the same as if all entries had been.
+    /// Takes over a page, and all pages below it, from a tree that was built with the same parameters and keys;
+    /// `height` is the page's. Takes nothing and returns false if this tree might cut its pages otherwise: the caller
+    /// must then add the page's content. Either way the tree is the same as if every entry had been added.
     pub fn take_over(&mut self, passed: &Passed, height: u8) -> Result<bool, BuildError> {
         let Passed { child, level } = passed;
         if let Some(before) = self.last.as_ref().filter(|&last| *last >= child.last_path) {

@@ -79,7 +79,7 @@ impl PageWriter for EntriesWriter {
 }
 
 impl EntriesWriter {
-    /// Starts the next page in the memory of the last one: to grow fifteen columns anew takes a tenth of a page's time.
+    /// Starts the next page in the memory of the last one: growing fifteen new columns takes a tenth of a page's time.
     fn clear(&mut self) {
         // Naming every field makes the compiler report one that is forgotten here.
         let Self { count, logical_bytes, last_inode, last_times, references, paths, owners, extras, columns } = self;

@@ -88,7 +88,8 @@ impl Frontier {
         self.branches.iter().rev().flat_map(|branch| branch.children.as_slice())
     }
 
-    /// The next page, if it comes next and is not the last one of its level; with the last path before it.
+    /// The page that comes next, with the last path before it; none if an entry comes first, or if it is its level's
+    /// last page.
     pub(super) fn inner_page(&self) -> Option<(Option<&TreePath>, &Child)> {
         let mut upcoming = self.upcoming();
         let next = upcoming.next().filter(|_| self.root.is_none() && self.entries.as_slice().is_empty())?;

@@ -114,9 +114,9 @@ where
         if self.bottom.ends_after(item, &self.params, &self.keys) { self.close_bottom() } else { Ok(()) }
     }
 
-    /// Takes over a page of a tree that was made with the same parameters, instead of its items; false, and nothing
-    /// taken, if the page might not come out the same here. It does if pages begin where it begins, and if its last item
-    /// ends it whatever follows. It must not be the last page of its level in that tree.
+    /// Takes over a page of a tree that was made with the same parameters, instead of its items. Takes nothing and
+    /// returns false unless the page would certainly be the same here: no page of its level or below is open, and the
+    /// page's last item ends it whatever follows. The page must not be the last one of its level in that tree.
     pub(super) fn take_over(&mut self, number: u8, page: Top, link: &L::Link) -> Result<bool, LevelError> {
         let (level, key) = (usize::from(number), B::key(link));
         let is_open = self.bottom.items > 0 || self.levels.iter().take(level).any(|level| level.items > 0);
@@ -130,7 +130,7 @@ where
             None => self.bottom.count(1, page),
             Some((own, below)) => {
                 own.count(1, page);
-                // A page of pages has two at least.
+                // A page of links has at least two.
                 below.iter_mut().for_each(|level| level.count(2, page));
                 self.bottom.count(2, page);
             }

@@ -1,4 +1,4 @@
-//! List walk: yields the pieces of a file in order; those of a large one from pages that the caller fetches on demand.
+//! List walk: yields the pieces of a file in order. The caller fetches the pages of a large file's list on demand.
 
 use core::ops::Range;
 use std::vec::IntoIter;

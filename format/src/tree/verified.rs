@@ -1,4 +1,4 @@
-//! Verified page: reading a page, whatever its kind, and checking that it has the id it was asked for by.
+//! Verified page: checks that bytes have the requested id, and decodes them as a page of any kind.
 
 use serde::Serialize;
 

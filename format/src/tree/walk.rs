@@ -108,8 +108,8 @@ impl TreeWalk {
         Ok(())
     }
 
-    /// Passes the next page, with all that is below it, if `is_wanted`; it gets the last path before the page, and the
-    /// link to it. Never passes the last page of a level, nor a page before any entry was read.
+    /// Passes over the next page and all below it, if `is_wanted`, given the last path before the page and the link to
+    /// it. Never passes the last page of a level, nor a page before any entry was read.
     pub fn pass(&mut self, is_wanted: impl FnOnce(Option<&TreePath>, &Child) -> bool) -> Option<Passed> {
         let (after, child) = self.frontier.inner_page()?;
         let level = u8::try_from(self.depth?.checked_sub(self.frontier.depth())?).ok()?;

@@ -81,7 +81,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The number that comes next. There is none after 2⁶⁴−1, which no chain reaches by steps of one.
+    /// The number that comes next. Saturates at 2⁶⁴−1, which no chain reaches in steps of one.
     pub fn due(&self) -> u64 {
         self.number.saturating_add(1)
     }

@@ -1,4 +1,4 @@
-//! Draft: a new key slot before the owner secret is sealed into it. Whoever stretches its passphrase may be elsewhere.
+//! Draft: a new key slot before the owner secret is sealed into it. Its passphrase may be stretched elsewhere.
 
 use super::{SEALED, SlotKind, SlotParams, associated, encode_header, wrap_keys};
 use crate::id::{ObjectHash, RepositoryId};
@@ -6,7 +6,7 @@ use crate::keys::gcm_seal;
 use crate::keys::owner::OwnerSecret;
 use crate::keys::secret::Secret;
 
-/// A new slot: everything but what it seals.
+/// A new slot without its sealed secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotDraft {
     header: Vec<u8>,
