@@ -1,5 +1,5 @@
-//! Allocator: entries and blocks are made by one thread and freed by another; the allocators of glibc and musl have threads
-//! wait for each other then (decision 0024). Other systems keep their own.
+//! Allocator: one thread allocates entries and blocks, another frees them. With the allocators of glibc and musl,
+//! threads then wait for each other (decision 0024). Other systems keep their own allocator.
 
 #[cfg(target_os = "linux")]
 #[global_allocator]

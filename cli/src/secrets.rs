@@ -50,7 +50,7 @@ impl Credential {
         }
         let begins =
             |prefix: &str| text.trim_start().get(..prefix.len()).is_some_and(|s| s.eq_ignore_ascii_case(prefix));
-        // As people type a code: without the prefix, or with other signs in it. No passphrase has its checksum.
+        // People may type a code without the prefix, or with other signs in it. No passphrase has its checksum.
         let typed = Zeroizing::new(format!("copal-recovery-1 {text}"));
         let of_code = [text, &typed].into_iter().find(|text| decode_recovery(text).is_ok());
         let (kind, text) = match (kind, of_code) {

@@ -40,12 +40,12 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     saved(context, options).map(|(exit, _)| exit)
 }
 
-/// Saves; also gives the first path that was named and of which nothing could be saved.
+/// Saves. Also returns the first named path of which nothing could be saved.
 pub(super) fn saved(context: &Context<'_>, options: &Backup) -> Result<(Exit, Option<PathBuf>), Failure> {
     let started = Instant::now();
     let progress = Arc::new(fates::progress(context.report));
     let excluded = (options.dry_run && context.report.says(Amount::Verbose)).then(fates::Excluded::default);
-    // Once the backup is over there is nothing to say of it, however long its process lives.
+    // A finished backup has nothing to report, even if its process goes on.
     let counted = Arc::downgrade(&progress);
     let interrupted = watch_signals(context.report, move || counted.upgrade().map(|progress| kept(progress.kept())))?;
     let sources = Sources::of(options)?;
@@ -132,7 +132,7 @@ pub(super) fn saved(context: &Context<'_>, options: &Backup) -> Result<(Exit, Op
     Ok((exit, outcome.unsaved.into_iter().next()))
 }
 
-/// Shows the progress of what makes a snapshot, and says what is kept if it ends early.
+/// Shows the progress of making a snapshot, and says what is kept if it ends early.
 pub(super) fn watched(
     report: &Printer,
     act: &'static str,
@@ -153,7 +153,7 @@ pub(super) fn watched(
     Ok(made?)
 }
 
-/// Options of a new snapshot that says this of itself, and the defaults of all others.
+/// Options of a new snapshot with this naming and these paths. All other options have their defaults.
 pub(super) fn named(context: &Context<'_>, naming: &Naming, paths: Vec<Vec<u8>>, threads: usize) -> Options {
     Options {
         label: naming.label.clone(),
@@ -173,7 +173,7 @@ pub(super) fn remember(context: &Context<'_>, opened: &Opened) {
     }
 }
 
-/// Creates the reserve of a directory that now holds so many bytes more.
+/// Creates the reserve of a directory to which `stored` bytes were added.
 pub(super) fn keep_reserve(backend: &Backend, stored: u64) {
     if backend.directory().is_some() && stored >= RESERVE_FROM {
         // A missing reserve does not matter to the snapshot, which is saved.
@@ -181,7 +181,7 @@ pub(super) fn keep_reserve(backend: &Backend, stored: u64) {
     }
 }
 
-/// Fails if the index that the backup looked chunks up in is damaged.
+/// Fails if the index in which the backup looked up chunks is damaged.
 pub(super) fn refuse_damaged(outcome: &Outcome) -> Result<(), Failure> {
     let Some(segment) = outcome.damaged.first() else { return Ok(()) };
     let cause =
@@ -193,7 +193,7 @@ pub(super) fn refuse_damaged(outcome: &Outcome) -> Result<(), Failure> {
 pub(super) fn one_source(context: &Context<'_>, options: &Backup) -> Result<OneSource, Failure> {
     let host = options.naming.host.clone().unwrap_or_else(|| context.this_host());
     let paths = match &options.names.as_path {
-        // A snapshot of a file system may be gone again.
+        // The file system snapshot that was read may be gone by now.
         Some(path) => vec![named_root(path)?.path().as_bytes().to_vec()],
         None => Sources::of(options)?.paths(),
     };

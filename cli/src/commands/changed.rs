@@ -40,7 +40,7 @@ pub(super) fn find_list(
     }
     let (changes, names) = (&options.changes, &options.names);
     let all = [&names.files_from, &names.files_from0, &changes.changed_from, &changes.changed_from0];
-    // The second would be empty: as if nothing had changed.
+    // The second list would be empty, as if nothing had changed.
     if all.into_iter().flatten().filter(|file| file.as_os_str() == "-").count() > 1 {
         return Err(Failure::Usage("standard input can be one list only".into()));
     }
@@ -55,7 +55,7 @@ pub(super) fn find_list(
     Ok(Some(FoundList { list, since, doubt: None, asked: None }))
 }
 
-/// The digits that were given, or the id in the file that was named. A prefix in a file could fit another snapshot.
+/// The given digits, or the whole id in the named file: a prefix in a file could match another snapshot.
 fn since(given: &str) -> Result<String, Failure> {
     let Some(file) = given.strip_prefix('@') else { return Ok(given.to_owned()) };
     let text = fs::read_to_string(file).map_err(|error| Failure::io("read", Path::new(file), error))?;
@@ -64,7 +64,7 @@ fn since(given: &str) -> Result<String, Failure> {
 }
 
 impl FoundList {
-    /// Tells the watcher which snapshot has what it has listed.
+    /// Tells the watcher which snapshot has the changes that it listed.
     pub(super) fn saved(self, outcome: &Outcome) {
         if let (Some(asked), Some(snapshot)) = (self.asked, outcome.snapshot.or(outcome.parent)) {
             asked.confirm(snapshot);
@@ -72,7 +72,7 @@ impl FoundList {
     }
 }
 
-/// What a list narrows.
+/// The backup that a list narrows.
 pub(super) struct Narrowed<'a> {
     pub(super) access: Access<'a>,
     pub(super) client: &'a LocalClient,
@@ -80,7 +80,7 @@ pub(super) struct Narrowed<'a> {
 }
 
 impl Narrowed<'_> {
-    /// The list, and what has to be true so that it is believed.
+    /// The list, and the conditions under which it is used.
     pub(super) fn of(
         &self,
         context: &Context<'_>,

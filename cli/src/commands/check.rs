@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
                 .into(),
         ));
     }
-    // Whose data a pack holds, only the key tells.
+    // The other machine has no key: it can neither open data (`--full`) nor find the data of chosen snapshots.
     if !options.full
         && !options.chooses()
         && let Some(backend) = context.taking_orders()?

@@ -107,7 +107,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The address of a web app: `given`, or, if that is empty, the gateway that the repository is reached through.
+/// The address of a web app: `given`, or the repository's gateway if that is empty.
 fn page(given: &OsStr, repository: &Location) -> Result<String, Failure> {
     let named = if given.is_empty() { repository.clone() } else { Location::parse(Some(given))? };
     match named {
@@ -225,7 +225,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether nothing more comes from it: it was revoked, or its enrollment has ended.
+    /// Whether the client can save nothing more: it was revoked, or did not join in time.
     fn is_over(&self, now: Time) -> bool {
         let is_over = |enrollment: EnrollmentPublic| enrollment.is_over(now);
         self.is_late
@@ -252,7 +252,7 @@ fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     Ok(all)
 }
 
-/// The client with this name or with an id that begins so. If several share the name, the one that may still save.
+/// The client with this name or this beginning of an id. If several share the name, the one that may still save.
 fn meant(all: Vec<Known>, wanted: &str, now: Time) -> Result<ClientId, Failure> {
     let named: Vec<&Known> = all.iter().filter(|known| known.name == wanted).collect();
     let current: Vec<&Known> = named.iter().copied().filter(|known| !known.is_over(now)).collect();
@@ -303,7 +303,7 @@ fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord)
     let is_new = wait(objects::create_own(store.as_ref(), &name, bytes.clone()))?;
     if is_new {
         let copy = clients::Copy { name: layout::client_copy(record.client, record.version), bytes };
-        // The record counts already with one copy.
+        // The record counts even with one copy.
         if let Err(error) = wait(clients::write(store.as_ref(), &[copy])) {
             context
                 .report

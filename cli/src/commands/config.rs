@@ -59,8 +59,8 @@ pub(super) fn with_profile(line: &CommandLine, report: &Printer) -> Result<Globa
     Ok(joined(&Context::new(&line.global, report), config.profile(name)?))
 }
 
-/// The options of this command line, and of the profile where it gives none. A secret that is given, by an option or a
-/// variable, stands for all that the profile says about secrets.
+/// The options of this command line, and of the profile where it gives none. A secret given by an option or a variable
+/// replaces everything that the profile says about secrets.
 pub(super) fn joined(context: &Context<'_>, profile: &Profile) -> Global {
     match context.secrets().is_given() {
         true => context.global.or(&profile.global.without_secret()),

@@ -110,7 +110,7 @@ impl<'a> Context<'a> {
         let backend = Backend::open(&self.location()?, &self.backend_options())?;
         self.introduce(&backend)?;
         let is_there = match Repository::is_at(&backend) {
-            // `init` makes the directory behind a site, as it makes one on this machine.
+            // `init` creates the directory of a site, like one on this machine.
             Err(StoreError::Gone { .. }) if matches!(backend.location(), Location::Site(_)) => false,
             is_there => is_there?,
         };
@@ -327,8 +327,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// The newest state, in which everything is decided that this machine has uploaded: ingests it, or waits for the
-    /// service to do so.
+    /// The newest state, once all uploads of this machine are decided: ingests them, or waits for the service to do so.
     pub(super) fn settled(
         &self,
         repository: &Repository,

@@ -137,7 +137,7 @@ impl<'a> Makings<'a> {
         Ok(Self { context, is_dry_run, interrupted, current })
     }
 
-    /// Makes one snapshot, which will have about this much, shows its progress, and tells what it lacks.
+    /// Makes one snapshot of about the expected size, shows its progress, and reports what it lacks.
     pub(super) fn make(
         &self,
         act: &'static str,

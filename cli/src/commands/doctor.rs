@@ -1,4 +1,4 @@
-//! `doctor`: looks at all that a backup needs on this machine, and says what to do about what is missing.
+//! `doctor`: checks everything that a backup needs on this machine, and gives a remedy for each fault.
 
 use std::path::Path;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Visit {
         self.ends(Exit::Failed);
     }
 
-    /// Remembers the worst end: damage, else the first.
+    /// Remembers the worst exit code: damage, else the first failure.
     fn ends(&mut self, exit: Exit) {
         if self.exit == Exit::Done || exit == Exit::Damage {
             self.exit = exit;
@@ -182,7 +182,7 @@ impl Visit {
         Ok(())
     }
 
-    /// What checks have found of the packs, and how long ago they were read.
+    /// Reports what checks found in the packs, and how long ago they were read.
     fn packs(&mut self, view: &View, now: Time, is_owner: bool) {
         let packs = || view.state.packs.values();
         let harmed = packs().filter(|pack| pack.is_missing || pack.is_damaged).count() as u64;
@@ -223,7 +223,7 @@ impl Visit {
 
 fn tempfile(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".doctor-{}", std::process::id()));
-    // Never through a link that somebody else has put there.
+    // Does not follow a link that another user may have put there.
     std::fs::File::create_new(&path)?;
     std::fs::remove_file(path)
 }

@@ -125,7 +125,7 @@ enum Output {
 }
 
 impl Output {
-    /// Refuses what cannot be meant, before anybody types a passphrase.
+    /// Refuses options that must be a mistake, before the user types a passphrase.
     fn begin(options: &Options) -> Result<Self, Failure> {
         let file = &options.file;
         if options.format.is_none() {
@@ -189,6 +189,6 @@ impl Output {
     }
 }
 
-/// How the names of plain archives end. An encrypted export must not be taken for one.
+/// How the names of plain archives end. An encrypted export must not look like one.
 const PLAIN: [&str; 6] = [".tar", ".zst", ".zip", ".tgz", ".gz", ".xz"];
 const BUFFER: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! Fates: what `backup -v` tells of each entry, and `backup --dry-run -v` of what is left out.
+//! Fates: reports each entry for `backup -v`, and what is left out for `backup --dry-run -v`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use copal_client::scan::{AsPath, OnExcluded};
 use crate::report::summary::{EntryFate, LeftOut};
 use crate::report::{Amount, Printer};
 
-/// Counters that also tell the fate of each entry, if the user wants to know.
+/// Counters that also report the fate of each entry with `-v`.
 pub(super) fn progress(report: &Printer) -> Progress {
     if !report.says(Amount::Verbose) {
         return Progress::default();
@@ -46,7 +46,7 @@ impl Excluded {
     }
 }
 
-/// Adds an entry and what lies below. What cannot be read counts as empty: nothing of it is saved anyway.
+/// Adds an entry and everything below it. An unreadable directory counts as empty: nothing in it could be saved anyway.
 fn measure(path: &Path, found: &mut LeftOut) {
     let mut left = vec![path.to_owned()];
     while let Some(path) = left.pop() {

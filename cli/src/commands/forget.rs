@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     Ok(if pruned == Exit::Done { exit } else { pruned })
 }
 
-/// All snapshots that match the options, with the verdict of the rules. Where no rule keeps anything, everything stays.
+/// All snapshots that match the options, with the verdict of the rules. Groups in which no rule keeps anything stay.
 fn by_rules(
     context: &Context<'_>,
     repository: &Repository,
@@ -149,7 +149,7 @@ fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
     }
 }
 
-/// Marks snapshots as kept that the change did not forget because somebody pinned them meanwhile.
+/// Marks as kept the snapshots that the change did not forget, because they were pinned meanwhile.
 fn admit_kept(rows: &mut [ForgetRow], view: &View) {
     let kept = view.state.snapshots.values().filter(|record| record.state == SnapshotState::Kept);
     let kept: BTreeSet<SnapshotId> = kept.map(|record| record.id).collect();
@@ -188,7 +188,7 @@ fn report(
         let what_if = prune::service_options(repository, &Prune { dry_run: true, ..Prune::default() })?;
         let found = wait(run_prune(&repository.job(), &what_if))?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
-        // The next prune flags what is unreferenced since now; the grace period starts then, at the earliest now.
+        // The next prune flags what becomes unreferenced now. The grace period starts then, at the earliest now.
         let grace = if found.bytes_pending > 0 { what_if.grace } else { Duration::ZERO };
         report.freeable_from = Some(Stamp(now + grace));
     }

@@ -155,7 +155,7 @@ fn chosen<'s>(snapshots: &'s [ResticSnapshot], named: &[String]) -> Result<Vec<&
     Ok(snapshots.iter().filter(|snapshot| named.is_empty() || is_chosen(snapshot)).collect())
 }
 
-/// What an archive tells of its members.
+/// The kinds of metadata that an archive has.
 const SEEN: [MetadataSeen; 5] =
     [MetadataSeen::OWNERS, MetadataSeen::MODES, MetadataSeen::XATTRS, MetadataSeen::HOLES, MetadataSeen::HARDLINKS];
 const BUFFER: usize = 1 << 20;

@@ -1,5 +1,5 @@
-//! Known: what a machine has last seen of a repository's snapshots, as a file in its cache. It is there so that a shell
-//! can offer them without a key and without a network.
+//! Known: the snapshots that this machine last saw in a repository, as a file in its cache. With it, a shell can offer
+//! them without a key and without a network.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use copal_client::repository::{LocalClient, Repository};
 use copal_format::shown;
 use serde::{Deserialize, Serialize};
 
-/// A snapshot. What is sealed in the repository (host, paths, tags) is kept of this machine's own only: whoever reads the
-/// file learns nothing about others.
+/// A snapshot. The fields that are sealed in the repository (host, paths, tags) are kept for this machine's own
+/// snapshots only, so that the file reveals nothing about others.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(default)]
 pub(super) struct Known {

@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
     Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
 }
 
-/// A path that was backed up. If it cannot be found, everything: the listing then tells what cannot be read.
+/// A path that was backed up. If it cannot be found, the whole snapshot: the listing then reports what cannot be read.
 fn source_of(place: &Place<'_>, source: &TreePath) -> Scope {
     let path = SpecPath::Absolute(source.clone());
     locate(&place.pages, place.snapshot, Some(&path)).unwrap_or_else(|_| Scope::whole())

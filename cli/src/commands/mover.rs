@@ -1,5 +1,5 @@
-//! Mover: three calls around a volume, for a scheduler that may repeat any of them. Each is a command of this program with a tag
-//! that stands for the caller's id, and ends with one line of JSON that says how it ended.
+//! Mover: three calls around a volume, for a scheduler that may repeat any of them. Each runs a command of this
+//! program, with a tag for the caller's id, and ends with one line of JSON about its result.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Instant;
@@ -79,7 +79,7 @@ fn tagged(id: &str) -> OsString {
     format!("--tag={}", tag(id)).into()
 }
 
-/// Does what a command line of these words does.
+/// Runs a command line of these words.
 fn words(context: &Context<'_>, words: &[OsString], command: &str) -> Result<Exit, Failure> {
     let line = ["copal", command].map(OsStr::new).into_iter().chain(words.iter().map(OsString::as_os_str));
     let line = CommandLine::read(line).map_err(|error| Failure::Usage(error.to_string()))?;

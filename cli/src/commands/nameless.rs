@@ -1,4 +1,4 @@
-//! Nameless: a file that has no name until it is whole, so that however its writer dies, nothing is left of it.
+//! Nameless: a file that has no name until it is complete, so that nothing is left of it if its writer dies.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +32,7 @@ impl Nameless {
         }
     }
 
-    /// Gives the file this path, durably. With `replace`, in place of what is there.
+    /// Gives the file this path, durably. With `replace`, it replaces an existing file.
     pub(super) fn persist(self, path: &Path, replace: bool) -> io::Result<()> {
         sync(self.as_file())?;
         match self {
@@ -43,7 +43,7 @@ impl Nameless {
                 }
                 part.persist(path).map(drop).map_err(|error| error.error)?;
             }
-            // A link replaces nothing: the file gets a passing name first.
+            // A link cannot replace a file, so this one gets a temporary name first.
             Self::File(file) if replace => {
                 let part = hidden().make_in(above(path), |name| nameless::name(&file, name))?;
                 part.persist(path).map_err(|error| error.error)?;

@@ -53,7 +53,7 @@ impl Context<'_> {
         Err(newest.expect("what is found is not empty"))
     }
 
-    /// Resolves a snapshot. One whose record is to be changed is never another machine's, unless that is asked for.
+    /// Resolves a snapshot. For a change it is never another machine's, unless the user names that machine or snapshot.
     pub(super) fn snapshot<'h>(
         &self,
         here: &Here,
@@ -81,7 +81,7 @@ impl Context<'_> {
         }
         let newest = pick::newest(found);
         let is_older = newest.iter().all(|snapshot| snapshot.id != chosen.id);
-        // A source tells whether a series can hold the path, if it is so for the chosen snapshot.
+        // The sources of a series say whether it can hold the path, but only if those of the chosen snapshot do.
         let may_hold = |other: &Snapshot| !may_hold(chosen, scope.path()) || may_hold(other, scope.path());
         let others = newest.into_iter().filter(|other| other.series() != chosen.series() && may_hold(other));
         let others: Vec<SnapshotRow> = others.map(SnapshotRow::from).collect();

@@ -1,4 +1,4 @@
-//! Replica: makes one, ends one, and tells how far one is behind.
+//! Replica: makes and ends replicas, and shows how far they are behind.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -57,7 +57,7 @@ pub(super) fn found(context: &Context<'_>, from: &OsStr) -> Result<Exit, Failure
     let source_store = source.store();
     let job = job(source_store.as_ref(), repository, owner_key);
     wait(replica::found(&job, store.as_ref(), &|_| true))?;
-    // Not before: an interrupted call would be taken for a replica that is not mounted.
+    // Not earlier: an interrupted call would look like a replica that is not mounted.
     context.is_met(&target, repository)?;
     remember_replica(&context.places()?.state_of(repository), target.location());
     context.report.answer(&ReplicaSummary {
@@ -110,8 +110,8 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     let (repository, owner_key) = owner_of(&target)?;
     let state_dir = context.places()?.state_of(repository);
-    // The last sync may have been interrupted, and whoever held the source may have written a false state: the new state
-    // comes from what clients have signed. Before the mark goes, so that nothing comes in between.
+    // The last sync may have been interrupted, and an attacker at the source may have written a false state. So rebuild
+    // the state from what clients have signed, before the mark goes, so that nothing comes in between.
     let known = Met::of_machine(&state_dir).root_number();
     let scratch = Files::default();
     let job = JobContext { scratch: &scratch, ..job(store.as_ref(), repository, owner_key) };
@@ -134,7 +134,7 @@ pub(super) fn at(context: &Context<'_>, repository: &OsStr) -> Global {
     Global { repository: Some(repository.to_owned()), ..context.global.without_secret() }
 }
 
-/// Refuses a gateway: it lets nobody write roots, and hands out packs to their own clients only.
+/// Refuses a gateway: through it no client can write roots, and each can read only its own packs.
 pub(super) fn refuse_gateway(context: &Context<'_>) -> Result<(), Failure> {
     match context.location()? {
         at @ (Location::Https(_) | Location::Ssh(_)) => {

@@ -89,7 +89,7 @@ fn is_pinned(context: &Context<'_>, snapshot: &Snapshot) -> bool {
     snapshot.record.pinned
 }
 
-/// Forgets a snapshot that was accepted in another form; false if somebody pinned it meanwhile.
+/// Forgets a snapshot after its rewritten form was accepted; false if it was pinned meanwhile.
 fn forget(repository: &Repository, client: &LocalClient, old: SnapshotId) -> Result<bool, Failure> {
     let written = changes::write(repository, client, vec![Operation::Forget(vec![old])])?;
     let is_kept = |view: &copal_jobs::view::View| {

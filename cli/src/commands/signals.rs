@@ -38,7 +38,7 @@ pub(super) fn watch_signals(
     Ok(watch.insert(flag).clone())
 }
 
-/// Tells what is kept of an interrupted run, if anything is.
+/// Says what is kept of an interrupted run, if anything is.
 type KeptText = Box<dyn Fn() -> Option<String> + Send>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

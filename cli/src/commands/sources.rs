@@ -138,7 +138,7 @@ fn root(path: &Path) -> Result<Root, Failure> {
     Root::new(path).map_err(bad_root)
 }
 
-/// Where the given paths lie: each absolute, its links followed but for a last one.
+/// The absolute places of the given paths. Links are followed, except at the end of a path.
 pub(super) fn places_of(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     given.iter().map(|path| Ok(AsPath::default().source_of(root(path)?.path()))).collect()
 }

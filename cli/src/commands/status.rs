@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for client in clients {
         let (name, last) = known_of(access, client);
         let mut undecided = waiting_of(store, &view, client, &name, now)?;
-        // What a client wrote after its revocation may lie there for ever.
+        // Manifests that a client wrote after its revocation may stay there for ever.
         undecided.retain(|waiting| waiting.manifest <= last);
         waiting.extend(undecided);
         rejected.extend(rejected_of(store, &view, client, &name)?);
@@ -192,7 +192,7 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
 
 type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
 
-/// Counts the kept snapshots of which a repository with other keys has no copy, by the note of this machine's last copy.
+/// Counts the kept snapshots that a repository with other keys lacks, by this machine's note of its last copy.
 fn lacks(copied: &Copied, view: &View) -> CopyField {
     let kept = view.state.snapshots.iter().filter(|(_, record)| record.state == SnapshotState::Kept && !record.partial);
     let (there, missing): (Vec<Signed<'_>>, Vec<Signed<'_>>) =
@@ -236,5 +236,5 @@ fn known_of(access: Access<'_>, client: ClientId) -> (Option<String>, u64) {
     (record.and_then(|record| record.name(&repository.owner)), last)
 }
 
-/// Most manifests of one client that are looked at for rejections.
+/// The most manifests of one client that are searched for rejections.
 const REJECTED_MOST: usize = 64;

@@ -150,7 +150,7 @@ impl<'a> Ends<'a> {
         Ok(if is_whole { Exit::Done } else { Exit::Damage })
     }
 
-    /// Copies what is new each time, until it is interrupted. A store that is away for a while ends nothing.
+    /// Copies what is new at each interval, until interrupted. Goes on if a store cannot be reached for a while.
     fn go_on(&self, every: Duration, interrupted: &AtomicBool) -> Result<Exit, Failure> {
         let mut exit = Exit::Done;
         let mut known = None;

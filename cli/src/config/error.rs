@@ -14,7 +14,7 @@ pub enum ConfigError {
         #[source]
         cause: io::Error,
     },
-    /// Somebody else may change the file. It says what is run, with whose rights, and what is forgotten.
+    /// Another user may change the file, which decides what is run, with whose rights, and what is forgotten.
     #[error("{} is not used: {} may be changed by other users", path.display(), place.display())]
     Writable {
         path: PathBuf,

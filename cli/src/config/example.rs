@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction};
 use super::keys::{NOTIFY, TABLES, Table, value_name};
 use crate::policy::quoted;
 
-/// The file. What is no comment saves this machine every night; every other key is commented out.
+/// The file. Its active keys back up this machine every night; every other key is commented out.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();
     for table in TABLES.iter().chain([&NOTIFY]) {
@@ -52,7 +52,7 @@ fn sample(table: &Table, key: &str, option: &Arg) -> String {
     if matches!(option.get_action(), ArgAction::Append) { format!("[{value}]") } else { value }
 }
 
-/// A table that not every machine has use for.
+/// A table that many machines do not need.
 const COMMENTED_OUT: &str = "copy";
 
 const HEAD: &str = "\
@@ -76,7 +76,7 @@ const USED: &[(&str, &str, &str)] = &[
     ("schedule", "at", "\"daily\""),
 ];
 
-/// Values where the placeholder would be no value.
+/// Values of keys whose placeholder is not a valid value.
 const SAMPLES: &[(&str, &str, &str)] = &[
     ("", "use", "[\"base\"]"),
     ("", "cache-dir", "\"/var/cache/copal\""),

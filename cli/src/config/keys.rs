@@ -24,7 +24,7 @@ pub(super) struct Table {
     /// Its key in the profile; empty for the profile itself.
     pub(super) name: &'static str,
     command: fn(Command) -> Command,
-    /// Options that are no keys: they make no sense in a file, or are asked for by what else stands there.
+    /// Options that are not keys: they make no sense in a file, or another key or table replaces them.
     pub(super) left_out: &'static [&'static str],
     /// The key of the arguments without a name.
     operands: Option<&'static str>,
@@ -34,14 +34,14 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         name: "",
         command: |command| Global::augment_args(Own::augment_args(command)),
-        // How a run talks is for who starts it to say. The configuration does not name itself.
+        // The caller of a run decides how it reports. The configuration does not name itself.
         left_out: &["json", "log-format", "quiet", "verbose", "config", "profile", "another"],
         operands: None,
     },
     Table {
         name: "backup",
         command: Backup::augment_args,
-        // A person makes and changes repositories. The time is now. Nobody writes to the standard input of a timer.
+        // `init` and `dry-run` are for a person at a terminal. The time is now. A timer has no standard input.
         left_out: &["init", "dry-run", "time", "stdin"],
         operands: Some("paths"),
     },
@@ -82,7 +82,7 @@ pub(super) fn known(reading: &Reading, profile: &str, section: &Section) -> Resu
     Ok(())
 }
 
-/// A key that names a file or a path that is not there.
+/// A key that names a file or path that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Missing {
     pub line: usize,
@@ -90,7 +90,7 @@ pub struct Missing {
     pub path: String,
 }
 
-/// Notes the files that the keys of a profile name and that are not there, and the paths to back up.
+/// Notes which files and paths to back up, named by the keys of a profile, do not exist.
 pub(super) fn missing(reading: &Reading, profile: &Section, found: &mut BTreeSet<Missing>) -> Result<(), ConfigError> {
     for table in TABLES {
         let section = if table.name.is_empty() { Some(profile) } else { profile.section(reading, table.name)? };
@@ -151,7 +151,7 @@ impl Table {
         named.collect()
     }
 
-    /// Reads the keys of a section. A variable that is set counts before the key of the same option.
+    /// Reads the keys of a section. An environment variable overrides the key of the same option.
     pub(super) fn read<T: FromArgMatches>(
         &self,
         reading: &Reading,
@@ -196,7 +196,7 @@ impl Table {
         read.map_err(|error| self.told(reading, profile, section, &error))
     }
 
-    /// What clap says, in the words of the file.
+    /// Clap's error, in terms of the file.
     fn told(&self, reading: &Reading, profile: &str, section: &Section, error: &clap::Error) -> ConfigError {
         let option = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::String(option)) => option.trim_start_matches("--").split(['=', ' ']).next(),
@@ -282,5 +282,5 @@ fn command(reading: &Reading, key: &str, _: &Arg, entry: &Entry) -> Result<Vec<O
 
 /// The key of a file that a run writes.
 const WRITTEN: &str = "metrics-file";
-/// The option of `backup` whose key has the command itself.
+/// The flag of `backup` whose key has the command as its value.
 const STREAM: &str = "stdin-from-command";

@@ -31,7 +31,7 @@ pub struct Config {
     home: Option<PathBuf>,
     /// Every profile, with all keys that it takes from others.
     resolved: BTreeMap<String, Section>,
-    /// The profiles that can be run or named: all that no other uses.
+    /// The profiles that can be run or named: those that no other profile uses.
     profiles: BTreeMap<String, Profile>,
     /// The tables [notify.NAME], by name.
     notify: BTreeMap<String, Notify>,
@@ -138,7 +138,7 @@ impl Config {
         self.profiles.values()
     }
 
-    /// Who is told what becomes of a profile.
+    /// The notifications of a profile.
     pub fn notify_of<'c>(&'c self, profile: &'c Profile) -> impl Iterator<Item = (&'c str, &'c Notify)> {
         profile.own.notify.iter().filter_map(|name| Some((name.as_str(), self.notify.get(name)?)))
     }
@@ -175,7 +175,7 @@ struct Joining<'a> {
 }
 
 impl Joining<'_> {
-    /// A profile with the keys of those that it uses: the later one of a list counts before the earlier, its own before all.
+    /// A profile with the keys of those that it uses: later ones override earlier ones, and its own keys override all.
     fn join(&mut self, name: &str, above: &mut Vec<String>) -> Result<(), ConfigError> {
         if self.done.contains_key(name) {
             return Ok(());
@@ -222,7 +222,7 @@ fn places(home: Option<&Path>) -> Vec<PathBuf> {
     own.into_iter().chain(system_configuration()).map(|path| path.join("copal/copal.toml")).collect()
 }
 
-/// Reads the file that is named, or the first of the usual ones. It says what is run, with whose rights, and what is
+/// Reads the file that is named, or the first of the usual ones. It decides what is run, with whose rights, and what is
 /// forgotten, so only root and this user may be able to change it.
 fn read(named: Option<PathBuf>, home: Option<&Path>) -> Result<(PathBuf, String), ConfigError> {
     let looked = places(home);

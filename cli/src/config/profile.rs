@@ -16,7 +16,7 @@ use crate::args::profile::{Hooks, Own, Schedule};
 #[derive(Debug)]
 pub struct Profile {
     pub name: String,
-    /// What it says of itself.
+    /// The keys of the profile itself.
     pub own: Own,
     pub global: Global,
     pub backup: Option<Backup>,

@@ -123,7 +123,7 @@ impl Section {
         }
     }
 
-    /// About the bytes that a copy takes.
+    /// Roughly the bytes that a copy takes.
     pub(super) fn weight(&self) -> usize {
         let weigh = |(key, entry): (&String, &Entry)| {
             let value = match &entry.value {
@@ -137,7 +137,7 @@ impl Section {
         self.entries.iter().map(weigh).sum()
     }
 
-    /// Takes the keys of another table; they count before the same keys here. Tables are joined, lists are not.
+    /// Takes the keys of another table; they override the same keys here. Tables are joined, lists are not.
     pub(super) fn take_from(&mut self, other: &Section) {
         for (key, entry) in &other.entries {
             match (self.entries.get_mut(key).map(|entry| &mut entry.value), &entry.value) {
@@ -170,7 +170,7 @@ impl Section {
 }
 
 impl Reading {
-    /// An unknown key, and what it may have been meant to be.
+    /// The error for an unknown key; lists the known ones.
     pub(super) fn unknown(&self, line: usize, what: &str, key: &str, known: &[&str]) -> ConfigError {
         self.wrong(line, format!("unknown key {key:?} in {what}; it has: {}", known.join(", ")))
     }
@@ -210,7 +210,7 @@ impl Lines {
     }
 }
 
-/// About what an entry takes besides its texts.
+/// Roughly the bytes of an entry besides its texts.
 const EACH: usize = 64;
 /// Keys that people may write a secret to.
 const SECRETS: &[&str] = &["password", "passphrase", "secret", "token", "recovery-code", "smtp-password"];

@@ -100,7 +100,7 @@ pub struct ClientRow {
     pub shared: Option<bool>,
     pub joined: Option<bool>,
     pub expires: Option<Stamp>,
-    /// How long that is from now; none if it may not join any more.
+    /// The time left to join; none if it may not join any more.
     #[serde(skip)]
     pub left: Option<Duration>,
     pub joined_late: bool,

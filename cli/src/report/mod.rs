@@ -323,7 +323,7 @@ impl Lines {
         written.map_err(Failure::output)
     }
 
-    /// Writes one of many results. People get some at a time, in columns as wide as these need.
+    /// Writes one of many results. People get them in batches, each with columns as wide as its rows need.
     pub fn columns<T: Columns>(&mut self, result: &T) -> Result<(), Failure> {
         if self.form == Form::Json {
             return writeln!(self.out, "{}", json(result)).map_err(Failure::output);
@@ -363,7 +363,7 @@ pub fn usage<'a>(error: &clap::Error, arguments: impl Iterator<Item = &'a OsStr>
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
 
-/// Whether errors are to be JSON, as far as a command line that cannot be read says it.
+/// Whether an invalid command line asks for errors in JSON.
 fn asks_for_json<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> bool {
     let words: Vec<&str> = arguments.filter_map(OsStr::to_str).collect();
     let next = |at: usize| words.get(at + 1).copied();

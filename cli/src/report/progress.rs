@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-/// How far a command is, as one line of JSON. The names are those that restic has.
+/// How far a command is, as one line of JSON. The names are restic's.
 #[derive(Serialize)]
 struct Status<'a> {
     message_type: &'static str,

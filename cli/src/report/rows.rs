@@ -82,7 +82,7 @@ impl SnapshotRow {
         note
     }
 
-    /// Its id, and what tells its series from that of another snapshot.
+    /// Its id, and how its series differs from that of another snapshot.
     fn beside(&self, other: &Self) -> String {
         let mut text = format!("{}, {}", self.id.short(), self.paths.human().replace('\n', ", "));
         if self.host != other.host || self.signer.client != other.signer.client {

@@ -34,14 +34,14 @@ pub struct ActReport {
     pub act: Act,
     #[serde(rename = "exit_code", serialize_with = "code")]
     pub exit: Exit,
-    /// How the act itself ended, whatever became of the hook after it.
+    /// The exit code of the act itself, without the hook after it.
     #[serde(skip)]
     pub own: Exit,
-    /// When its earlier hook began.
+    /// When the hook before the act began.
     #[serde(skip)]
     pub started: Timestamp,
     pub seconds: f64,
-    /// What the command of this name answers with `--json`.
+    /// What the command of this name prints with `--json`.
     pub result: Option<Value>,
     /// The failure, as the command tells it with `--json`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ impl ProfileReport {
         self.acts.push(act);
     }
 
-    /// Notes why the profile went no further.
+    /// Notes why the profile stopped.
     pub fn fail(&mut self, exit: Exit, error: Value) {
         self.exit = self.exit.or_worse(exit);
         self.error = Some(error);
@@ -106,7 +106,7 @@ impl Answer for ProfileReport {
 }
 
 impl ActReport {
-    /// The report of an act that began then and answered this. A list of snapshots is left to `copal snapshots`.
+    /// The report of an act with these results. Leaves out lists of snapshots, which `copal snapshots` shows.
     pub fn new(act: Act, started: Timestamp, mut answered: Vec<Value>) -> Self {
         let mut result = answered.pop();
         if let Some(Value::Object(fields)) = &mut result {
@@ -124,7 +124,7 @@ fn code<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
 pub struct Checked {
     pub path: String,
     pub profiles: Vec<CheckedProfile>,
-    /// Files and paths that it names and that are not there.
+    /// Missing files and paths that it names.
     pub missing: Vec<Missing>,
 }
 

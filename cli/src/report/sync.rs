@@ -36,9 +36,9 @@ pub struct BehindField {
 #[derive(Serialize, Clone, Debug)]
 pub struct ReplicaField {
     pub repository: String,
-    /// Why it could not be looked at; null if it was.
+    /// Why it could not be read; null if it was.
     pub unreached: Option<String>,
-    /// The root that it shows; null if it could not be looked at.
+    /// The root that it shows; null if it could not be read.
     pub root: Option<u64>,
     #[serde(flatten)]
     pub behind: BehindField,

@@ -14,12 +14,12 @@ pub fn line(job: &Job) -> Result<String, BadJob> {
     Ok(format!("{fields} {user}{variables}nice -n 10 {} {}", words?.join(" "), mark(&job.profile)))
 }
 
-/// What ends the line of a profile: a comment for the shell.
+/// The end of a profile's line: a comment for the shell.
 pub fn mark(profile: &str) -> String {
     format!("# copal-{profile}")
 }
 
-/// When: at a minute that follows from host and profile, within the first hour of the jitter.
+/// The fields of the time. The minute depends on host and profile, and lies within the first hour of the jitter.
 fn fields(job: &Job) -> Result<String, BadJob> {
     let schedule = &job.schedule;
     if let Some(fields) = &schedule.cron {

@@ -1,4 +1,4 @@
-//! Schedule: what systemd or cron is told of a profile. Makes texts; `commands/schedule` writes them.
+//! Schedule: the texts by which systemd or cron runs a profile. `commands/schedule` writes them.
 
 pub mod cron;
 pub mod units;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::args::profile::Schedule;
 
-/// The first line of all that the program writes, and deletes.
+/// The first line of every file that the program writes and may delete.
 pub const MARK: &str = "# Written by \"copal schedule install\"; \"copal schedule remove\" deletes it.";
 
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Job {
     pub config: PathBuf,
     /// Variables that say where state and cache lie: a run by hand and one by the clock share their lock and their keys.
     pub variables: Vec<(String, String)>,
-    /// Its state and cache, which are there.
+    /// Its state and cache directories, which exist.
     pub own: [PathBuf; 2],
     /// Directories that a run writes to.
     pub written: Vec<PathBuf>,
@@ -51,7 +51,7 @@ impl Job {
     }
 }
 
-/// A text without line ends and other signs that are not seen.
+/// Refuses a text with line ends or other control characters.
 fn printed(text: String) -> Result<String, BadJob> {
     if text.chars().any(char::is_control) { Err(BadJob::Sign(text)) } else { Ok(text) }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{BadJob, Job, MARK, printed};
 
-/// The name of a profile's units, without what they are.
+/// The name of a profile's units, without `.service` or `.timer`.
 pub fn unit(profile: &str) -> String {
     format!("copal-{profile}")
 }
@@ -34,7 +34,7 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
     if job.is_system {
         text.push_str(SYSTEM);
         for directory in job.own.iter().chain(&job.written) {
-            // What is not there yet does not keep the unit from starting.
+            // With the `-`, the unit starts even if the directory does not exist yet.
             writeln!(text, "ReadWritePaths=-{}", path(directory)?).expect("memory takes every byte");
         }
     }
@@ -61,7 +61,7 @@ fn quoted(text: &str, is_command: bool) -> Result<String, BadJob> {
     Ok(format!("\"{text}\""))
 }
 
-/// Entries that could not be read (3) are in the journal and in the report, and no failure of the unit.
+/// Exit code 3 (unreadable entries) is no failure of the unit. The journal and the report name the entries.
 const ALWAYS: &str = "\
 SuccessExitStatus=3
 Nice=10
@@ -73,8 +73,8 @@ UMask=0077
 TimeoutStopSec=30
 ";
 
-/// What a backup never needs, wherever it runs. A user's unit has no more: directives that make a mount namespace would
-/// also make a user namespace there, in which the files of others belong to nobody.
+/// Takes away what no backup needs. A user's unit has only these: directives that make a mount namespace would also
+/// make a user namespace there, in which the files of others belong to `nobody`.
 const CONFINED: &str = "\
 NoNewPrivileges=yes
 LockPersonality=yes

@@ -74,7 +74,7 @@ fn join_at(
         return Err(Failure::NoRepository { location: backend.location().to_string() });
     }
     if enrollment.role() == Role::Full {
-        // Says so before anybody types a passphrase for nothing.
+        // Fail before the user types a passphrase in vain.
         let is_over = Time(wait(backend.store().now())?.0) > enrollment.expires;
         if is_over && !has_keys(context, enrollment)? {
             return Err(JoinError::Expired(enrollment.client).into());
@@ -110,5 +110,5 @@ fn line(options: &Join) -> Result<Zeroizing<String>, Failure> {
     asked.ok_or_else(|| Failure::Usage("the line that \"copal client add\" printed is needed".into()))
 }
 
-/// Most bytes that are read of an enrollment line.
+/// The most bytes of an enrollment line that are read.
 const LINE_MOST: u64 = 8 << 10;

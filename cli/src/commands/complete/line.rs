@@ -38,7 +38,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Takes the options of all commands from the words, as far as they are written, and from the profile that is named.
+    /// Takes the global options from the words written so far, and from the profile that they name.
     pub(super) fn read(words: &[OsString]) -> Self {
         let command = CommandLine::command().mut_args(without_empty).ignore_errors(true);
         let found = command.try_get_matches_from(words).ok();
@@ -88,7 +88,7 @@ impl Line {
         std::iter::once(latest).chain(self.known().iter().rev().map(offer)).collect()
     }
 
-    /// Snapshots, and behind a colon the paths in one.
+    /// Snapshots, or after a colon the paths in one.
     pub(super) fn places(&self, begun: &str) -> Vec<Offer> {
         if begun.contains(':') { self.paths(begun).unwrap_or_default() } else { self.snapshots() }
     }
@@ -102,7 +102,7 @@ impl Line {
         })
     }
 
-    /// The snapshots of a repository in a directory. Its state tells ids and times without a key.
+    /// The snapshots of a repository in a directory. Its state has ids and times, which need no key.
     fn of_directory(&self, kept: &[Known]) -> Option<Vec<Known>> {
         let view = wait(view::read_parts(self.directory()?.store().as_ref(), &Parts::RECORDS)).ok()?;
         let is_there = |of: &&SnapshotRecord| of.state == SnapshotState::Kept && !of.partial;
@@ -116,7 +116,7 @@ impl Line {
         Some(all)
     }
 
-    /// The repository's directory: other repositories are not asked, that may take long.
+    /// The repository's directory; none for other repositories, which may take long to answer.
     fn directory(&self) -> Option<Backend> {
         let location = self.context().location().ok().filter(|at| matches!(at, Location::Directory(_)))?;
         Backend::open(&location, &self.context().backend_options()).ok()

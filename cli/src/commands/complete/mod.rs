@@ -1,4 +1,4 @@
-//! Complete: what a shell offers for a half-written command line. It asks nobody, starts nothing, and says nothing else.
+//! Complete: what a shell offers for a half-written command line. Asks nothing, starts nothing, prints nothing else.
 
 mod line;
 
@@ -40,7 +40,7 @@ fn command(words: &[OsString]) -> Command {
     each(CommandLine::command(), &Arc::new(Line::read(words)))
 }
 
-/// An option or operand with the values that it may have, as its value's name tells.
+/// An option or operand with completions for its value, chosen by the value's name.
 fn with_values(arg: Arg, line: &Arc<Line>) -> Arg {
     let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string).unwrap_or_default();
     let offers: fn(&Line, &str) -> Vec<Offer> = match name.as_str() {
@@ -64,7 +64,7 @@ fn with_values(arg: Arg, line: &Arc<Line>) -> Arg {
     }))
 }
 
-/// Files of this machine. Names that a shell would read otherwise are left to the shell's own completion.
+/// Files of this machine. Names with special characters are left to the shell's own completion.
 fn paths(of: fn() -> PathCompleter) -> ArgValueCompleter {
     ArgValueCompleter::new(move |begun: &OsStr| {
         let mut offers = of().complete(begun);
@@ -85,14 +85,14 @@ impl Offer {
     }
 }
 
-/// Whether a text means nothing to a shell or a terminal: whoever names files or tags must not have a command run.
+/// Whether a text has no special meaning to a shell or terminal: the name of a file or tag must not run a command.
 fn is_plain(text: &str) -> bool {
     !text.starts_with('-') && text.chars().all(|sign| sign.is_alphanumeric() || "._-+@%,:/".contains(sign))
 }
 
 const VARIABLE: &str = "COPAL_COMPLETE";
 
-/// As clap's script, but for colons: bash takes them for words of their own.
+/// Clap's script, changed for colons, which bash makes words of their own.
 const BASH: &str = r#"_copal() {
     local line=${COMP_LINE:0:COMP_POINT} words=() word before= at=-1 i prefix IFS=$'\013'
     for ((i = 0; i <= COMP_CWORD; i++)); do

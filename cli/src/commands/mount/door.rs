@@ -25,7 +25,7 @@ use super::webdav::{READ_BYTES, Snapshots};
 use crate::commands::context::Context;
 use crate::report::Failure;
 
-/// This machine alone, at whatever port is free.
+/// Any free port, for this machine alone.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub(super) fn serve(
@@ -49,7 +49,7 @@ pub(super) fn serve(
     });
     runtime.spawn(serve_here(listener, app));
     context.report.answer(&MountPlace { at: url, how: "serving at", end: "or SIGTERM" })?;
-    // An error would mean that nobody can send a signal any more.
+    // An error means that no more signals can arrive.
     let _ = ending.recv();
     runtime.shutdown_timeout(Duration::from_secs(2));
     Ok(())
@@ -57,7 +57,7 @@ pub(super) fn serve(
 
 /// Decides which requests are answered. Any user and any web page of this machine can send some.
 struct Door {
-    /// The path that only those know who were told the address.
+    /// The secret path in the address.
     prefix: String,
     dav: DavHandler,
 }
@@ -71,21 +71,21 @@ impl Door {
     }
 
     async fn answer(&self, mut request: Request) -> Response {
-        // A web page that has its own name point to this machine sends its name here.
+        // DNS rebinding: a web page whose host name resolves to this machine sends that name here.
         if !request.headers().get(HOST).is_some_and(is_this_machine) {
             return StatusCode::MISDIRECTED_REQUEST.into_response();
         }
         if !self.admits(request.uri().path()) {
             return StatusCode::NOT_FOUND.into_response();
         }
-        // The library parses XML by calling itself for each element in another, as deep as a body says. Without a body it
-        // answers with all properties.
+        // The library parses XML recursively, as deep as the body is nested. Without a body it answers with all
+        // properties.
         *request.body_mut() = Body::empty();
         request.headers_mut().remove(CONTENT_LENGTH);
-        // With it, the library lists whole snapshots at once.
+        // With this header, the library lists whole snapshots at once.
         request.headers_mut().remove("x-litmus");
-        // The library sends as many parts as are named, each up to the whole file, and adds to their ends. Without the
-        // header it sends the file once.
+        // The library sends as many parts as the header names, each up to the whole file, and its sums with their ends
+        // may overflow. Without the header it sends the file once.
         if request.headers().get(RANGE).is_some_and(|range| !is_one_part(range)) {
             request.headers_mut().remove(RANGE);
         }
@@ -119,7 +119,7 @@ fn is_this_machine(host: &HeaderValue) -> bool {
     name.eq_ignore_ascii_case("localhost") || number.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether a range names one part of a file, and its numbers are such as a file may have.
+/// Whether a range names one part of a file, with numbers that a file's offsets can have.
 fn is_one_part(range: &HeaderValue) -> bool {
     let part = range.to_str().ok().and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
     let is_number = |number: &str| number.is_empty() || number.parse::<u64>().is_ok_and(|number| number < 1 << 63);

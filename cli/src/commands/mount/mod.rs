@@ -83,7 +83,7 @@ fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) 
     Ok(Browser::new(repository, &view, history, terms)?)
 }
 
-/// Whether a trouble lasts. A store that is away, or short of open files, comes back.
+/// Whether a trouble is damage. An unreachable store, or one short of open files, recovers.
 fn is_damage(trouble: &Trouble<'_>) -> bool {
     let failed = match trouble {
         Trouble::Renewal(_) => return false,
@@ -95,7 +95,7 @@ fn is_damage(trouble: &Trouble<'_>) -> bool {
     !failed.is_transient() && !matches!(failed, StoreError::Gone { .. })
 }
 
-/// Reports a trouble, the first time that the entry or directory meets it.
+/// Reports a trouble, once for each entry or directory.
 fn tell(report: &Printer, trouble: &Trouble<'_>, told: &Mutex<HashSet<String>>) {
     let (entry, what) = match trouble {
         Trouble::Content(snapshot, path, error) => {
@@ -148,7 +148,7 @@ fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
     if let Location::Directory(repository) = context.location()? {
         needed.push(("the repository", repository));
     }
-    // A read of the mount would wait for a read of the mount.
+    // Otherwise a read of the mount would wait for another read of the mount.
     for (what, path) in needed {
         let (shown, on) = (path.display(), at.display());
         if passes_through(&path, &at) || is_within(&path, &at) {
@@ -206,7 +206,7 @@ fn show(
     Ok(())
 }
 
-/// Gets a message at the first signal to end; the second one ends the process, and so does one while nothing is shown.
+/// Gets a message at the first signal to end. A second one ends the process, as does any before the mount is shown.
 fn ending(is_shown: Arc<AtomicBool>) -> Result<Receiver<()>, Failure> {
     let (sender, receiver) = channel();
     let mut has_come = false;

@@ -197,7 +197,7 @@ fn problem(error: BrowseError) -> FsError {
     }
 }
 
-/// A time that HTTP can tell: it has none before 1970.
+/// A time as HTTP can express it: not before 1970.
 fn since_1970(time: Time) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(u64::try_from(time.0).unwrap_or(0))
 }

@@ -20,13 +20,13 @@ pub(super) struct Told<'a, R: Serialize> {
     pub(super) hook: &'a str,
     pub(super) profile: &'a str,
     pub(super) act: Option<Act>,
-    /// How it ended; none before it.
+    /// The exit code of the act or profile; none before it ends.
     pub(super) exit_code: Option<u8>,
     /// The report of the act, or of the profile if it failed.
     pub(super) report: Option<&'a R>,
 }
 
-/// Runs a hook to its end; nothing if none is set. An interrupted run gives it a few seconds.
+/// Runs a hook to its end, if one is set. An interrupted run gives it a few seconds.
 pub(super) fn call(
     hooks: Option<&Hooks>,
     told: &Told<'_, impl Serialize>,
@@ -37,7 +37,7 @@ pub(super) fn call(
     let mut child = spawn(words).map_err(|cause| failed(cause.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
         let line = serde_json::to_vec(told).expect("reports have plain fields");
-        // It may end without reading, and it may not read while it runs.
+        // The hook may end without reading this, or never read it while it runs.
         std::thread::spawn(move || stdin.write_all(&line));
     }
     match ended(&mut child, hooks.timeout.0, interrupted) {
@@ -63,7 +63,7 @@ fn spawn(words: &[OsString]) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits; ends all processes of its group if it takes too long: then the limit that it has passed.
+/// Waits for the hook. If it takes too long, ends all processes of its group and returns the limit.
 fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io::Result<Result<ExitStatus, Duration>> {
     let (mut begun, mut most) = (Instant::now(), most);
     let mut asked = None;
@@ -88,6 +88,6 @@ fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io
     }
 }
 
-/// An interrupted run ends within 8 seconds: a hook that takes a snapshot away has the time.
+/// An interrupted run ends within 8 seconds. This leaves a hook the time to delete a file system snapshot.
 const ON_INTERRUPT: Duration = Duration::from_secs(4);
 const UNTIL_KILLED: Duration = Duration::from_secs(2);

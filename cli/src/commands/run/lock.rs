@@ -8,7 +8,7 @@ use copal_client::places::create_private_dir;
 use crate::report::Failure;
 use crate::system::lock_file;
 
-/// Nobody else has it while this lives. Children do not inherit it: what a hook leaves running holds no lock.
+/// An exclusive lock, held until dropped. Child processes do not inherit it, not even one that outlives its hook.
 pub(super) struct Lock {
     _file: File,
 }
@@ -24,7 +24,7 @@ impl Lock {
         }
     }
 
-    /// Waits for the lock of what is remembered of all profiles. It is held for as long as a small file takes.
+    /// Waits for the lock on the memory of all profiles. It is held only while a small file is read and written.
     pub(super) fn of_memory(state: &Path) -> Result<Self, Failure> {
         let (file, path) = open(state, ".memory")?;
         file.lock().map_err(|cause| Failure::io("lock", &path, cause))?;

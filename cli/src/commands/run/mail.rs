@@ -18,7 +18,7 @@ use super::line::Line;
 use super::post;
 use crate::args::profile::Notify;
 
-/// Sends a text. Names and passwords travel by TLS only, or stay on this machine. Whatever the server does, this ends.
+/// Sends a text. Passwords go only through TLS, or to a server on this machine. Ends in time, whatever the server does.
 pub(super) fn send(notify: &Notify, subject: &str, text: &str) -> Result<(), String> {
     let mailbox =
         |text: &str| text.parse::<Mailbox>().map_err(|error| format!("{text:?} is no address of mail: {error}"));
@@ -33,7 +33,7 @@ pub(super) fn send(notify: &Notify, subject: &str, text: &str) -> Result<(), Str
     Server::of(notify)?.take(&message, WAITS)
 }
 
-/// A server of mail, and how it is spoken to.
+/// A mail server, and how to connect to it.
 struct Server {
     host: String,
     port: u16,
@@ -74,7 +74,7 @@ impl Server {
         Ok(Self { host, port: url.port().unwrap_or(port), tls, credentials })
     }
 
-    /// Hands over a message within a time.
+    /// Delivers a message within a time limit.
     fn take(&self, message: &Message, most: Duration) -> Result<(), String> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
@@ -115,7 +115,7 @@ impl Server {
     }
 }
 
-/// For the whole conversation.
+/// The limit for the whole conversation.
 const WAITS: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

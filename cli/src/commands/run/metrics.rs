@@ -69,7 +69,7 @@ pub(super) fn gauges(report: &ProfileReport, saved: i64) -> Vec<Gauge> {
     gauges
 }
 
-/// A number of what an act answers; of a list, how long it is.
+/// A number in an act's result; for a list, its length.
 pub(super) fn number(value: &Value) -> Option<Value> {
     value.as_u64().or_else(|| Some(value.as_array()?.len() as u64)).map(Value::from)
 }
@@ -87,7 +87,7 @@ fn text(profile: &str, gauges: &[Gauge]) -> String {
     text
 }
 
-/// Numbers of what acts answer: act, field, name, help.
+/// Numbers in the results of acts: act, field, name, help.
 const NUMBERS: &[(Act, &str, &str, &str)] = &[
     (Act::Backup, "files_new", "copal_backup_files_new", "New files of the last backup."),
     (Act::Backup, "files_changed", "copal_backup_files_changed", "Changed files of the last backup."),

@@ -1,4 +1,4 @@
-//! `run`: does what profiles of the configuration say, each once and never twice at a time.
+//! `run`: runs profiles of the configuration, each once and never twice at the same time.
 
 mod hook;
 mod line;
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
         if interrupted.load(Ordering::Relaxed) {
             return Ok(Exit::Interrupted);
         }
-        // Every profile is reported, also one that could not begin.
+        // Every profile is reported, even one that could not begin.
         let report = one(context, profile, options.dry_run, &interrupted);
         if !options.dry_run {
             told(context, &config, profile, &report);
@@ -112,7 +112,7 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
     report
 }
 
-/// Does one act between its hooks, and keeps what it reports.
+/// Runs one act between its hooks, and keeps its report.
 fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, interrupted: &AtomicBool) -> ActReport {
     let (started, began) = (Instant::now(), jiff::Timestamp::now());
     let printer = context.report.taking();
@@ -127,7 +127,7 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     });
     let mut report = ActReport::new(act, began, printer.taken());
     let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
-        // The act itself answers to this process. Only what it prints besides goes to the closed output.
+        // The act's result goes to this process. Only its other output goes to the closed one.
         Err(Failure::OutputClosed) => report.exit = report.exit.or_worse(Exit::Failed),
         Ok(exit) => report.exit = report.exit.or_worse(exit),
         Err(failure) => {
@@ -148,7 +148,7 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
 fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> Result<Exit, Failure> {
     match (act, profile) {
         (Act::Backup, Profile { backup: Some(options), .. }) => {
-            // Rules would in time forget all that older snapshots have of a path that cannot be read.
+            // Otherwise the rules would in time forget every older snapshot that has the unreadable path.
             match backup::saved(context, &Backup { dry_run, ..options.clone() })? {
                 (_, Some(path)) => Err(Failure::PathUnread { path }),
                 (exit, None) => Ok(exit),

@@ -59,7 +59,7 @@ fn about<'r>(
     happened: impl FnOnce(&mut Past, i64) -> Vec<(Event, String, Option<&'r ProfileReport>)>,
 ) {
     let Ok(places) = context.places() else { return };
-    // Without the lock, two runs at once tell twice, or one forgets what the other has noted.
+    // Without the lock, two runs at once may notify twice, or one may overwrite what the other has noted.
     let lock = Lock::of_memory(places.state());
     let path = past::path(places.state(), &profile.name);
     let mut past = Past::read(&path);
@@ -103,7 +103,7 @@ fn sent(
         (None, None, Some(name)) => std::env::var(name).map_err(|_| format!("the variable {name} is not set"))?,
         (None, None, None) => return Err("it has no address".into()),
     };
-    // Whatever its body says: at the address itself it would be a success.
+    // Healthchecks reads the event from the path, not from the body. The bare address means success.
     let address = if notify.form == Form::Healthchecks { pinged(&address, event)? } else { address };
     let message = format!("{host}: {text}");
     let mut kind = "text/plain; charset=utf-8";
@@ -139,7 +139,7 @@ fn pinged(address: &str, event: Event) -> Result<String, String> {
     post::below(address, &[last])
 }
 
-/// A template with its places filled, in one pass: what is filled in is not looked at again.
+/// A template with its placeholders filled, in one pass: placeholders in the values stay as they are.
 fn filled(template: &str, values: &[(&str, &str)], is_json: bool) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -24,7 +24,7 @@ pub(super) fn publish(context: &Context<'_>, profile: &Profile, report: &Profile
     }
 }
 
-/// Gives what the user must be told; no address or header is in it.
+/// Returns warnings for the user, without addresses and headers.
 fn send(own: &Own, report: &ProfileReport, gauges: &[Gauge], host: &str) -> Vec<String> {
     let Some(address) = post::address(&own.otlp, &own.otlp_file) else { return Vec::new() };
     let headers = match &own.otlp_headers_file {
@@ -52,7 +52,7 @@ fn send_both(address: &str, headers: &HeaderMap, documents: [(&str, Value); 2]) 
             // Prometheus takes only metrics, Jaeger only traces.
             Err(Unsent::Refused(StatusCode::NOT_FOUND)) => unknown += 1,
             Err(why @ Unsent::Refused(_)) => told.push(format!("{signal} could not be sent: {why}")),
-            // A receiver that is away is waited for once.
+            // Wait only once for a receiver that does not answer.
             Err(why @ Unsent::Failed(_)) => return vec![format!("nothing could be sent: {why}")],
         }
     }
@@ -83,7 +83,7 @@ fn complaint(signal: &str, answer: &str, address: &str, headers: &HeaderMap) -> 
     }
 }
 
-/// A header in each line; empty lines and lines with # are left out. An error is the number of the line: it may hold a token.
+/// A header in each line; skips empty lines and lines with #. An error is the line's number: the line may hold a token.
 fn headers_of(text: &str) -> Result<HeaderMap, usize> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let header = |line: &str| {
@@ -158,7 +158,7 @@ fn traces(report: &ProfileReport, host: &str) -> Value {
     }] })
 }
 
-/// What is described. Prometheus makes its labels `job` and `instance` from service.name and service.instance.id.
+/// The source of the data. Prometheus makes its labels `job` and `instance` from service.name and service.instance.id.
 fn resource(host: &str) -> Value {
     let of = |key, value: &str| attribute(key, &value.into());
     let version = of("service.version", env!("CARGO_PKG_VERSION"));

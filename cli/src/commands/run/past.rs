@@ -22,9 +22,9 @@ pub(super) struct Past {
     pub(super) saved: i64,
     /// When the profile was first met.
     met: i64,
-    /// When somebody was last told that there is no backup.
+    /// When the last `Stale` notification was sent.
     stale_told: i64,
-    /// When the week began that the next summary is about.
+    /// The start of the week that the next summary covers.
     week: i64,
     pub(super) runs: u32,
     pub(super) failures: u32,
@@ -46,7 +46,7 @@ impl Past {
         let is_good = matches!(report.exit, Exit::Done | Exit::Partial);
         let mut events = Vec::new();
         match report.exit {
-            // Another process runs it, or somebody has stopped it: neither went well nor badly.
+            // Another process runs the profile, or the user stopped it: neither a success nor a failure.
             Exit::Busy | Exit::Interrupted => return events,
             _ if !is_good => events.push(Event::Failure),
             _ if self.failing => events.extend([Event::Recovery, Event::Success]),
@@ -80,7 +80,7 @@ impl Past {
         events
     }
 
-    /// The age of the newest backup in seconds; before the first one, how long the profile is known.
+    /// The age of the newest backup in seconds; before the first one, the time since the profile was first met.
     pub(super) fn age(&self, now: i64) -> i64 {
         now.saturating_sub(if self.saved == 0 { self.met } else { self.saved })
     }

@@ -62,7 +62,7 @@ pub(super) fn send(
     })
 }
 
-/// The first bytes of an answer. If it cannot be read to its end, what was sent has arrived all the same.
+/// The first bytes of an answer. Even if the answer cannot be read to its end, the body has arrived.
 async fn begin_of(mut answer: Response) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < LONGEST as usize
@@ -73,7 +73,7 @@ async fn begin_of(mut answer: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The address that a profile has, or that the file of its other key has.
+/// The address in a profile, or in the file that its other key names.
 pub(super) fn address(direct: &Option<String>, file: &Option<PathBuf>) -> Option<Result<String, String>> {
     match (direct, file) {
         (Some(address), _) => Some(Ok(address.clone())),
@@ -92,7 +92,7 @@ fn parsed(address: &str) -> Result<Url, String> {
     Url::parse(address.trim()).map_err(|error| format!("its address is not valid: {error}"))
 }
 
-/// The first line of a small file with an address. Whoever changes it has reports sent elsewhere.
+/// The first line of a small file with an address. A change of that file would send reports elsewhere.
 pub(super) fn line_of(path: &Path) -> Result<String, String> {
     Ok(text_of(path)?.lines().next().unwrap_or_default().trim().to_owned())
 }

@@ -48,7 +48,7 @@ fn install(context: &Context<'_>, options: &Install) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     for directory in jobs.iter().flat_map(|job| &job.own) {
-        // In its sandbox a unit cannot make them.
+        // A unit cannot create them in its sandbox.
         create_private_dir(directory)?;
     }
     match by {
@@ -102,7 +102,7 @@ fn remove(context: &Context<'_>, options: &Remove) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The profiles that are installed, each with what says when it runs.
+/// The installed profiles, each with its calendar or crontab line.
 fn installed(by: Timer) -> Result<Vec<(String, String)>, Failure> {
     match by {
         Timer::Systemd => systemd::installed(),
@@ -114,12 +114,12 @@ fn row(job: Job, by: Timer, installed: bool, current: bool) -> Scheduled {
     Scheduled { profile: job.profile, by, at: job.schedule.at, installed, current }
 }
 
-/// Who runs profiles here. systemd says itself whether it runs.
+/// The timer that runs profiles here. The directory exists only where systemd runs.
 fn timer(options: &By) -> Timer {
     options.by.unwrap_or(if Path::new("/run/systemd/system").is_dir() { Timer::Systemd } else { Timer::Cron })
 }
 
-/// The profiles with a schedule, as the clock is to run them.
+/// The jobs of the named profiles, or of all with a schedule.
 fn jobs(context: &Context<'_>, config: &Config, names: &[String]) -> Result<Vec<Job>, Failure> {
     let named: Vec<&Profile> = match names {
         [] => config.profiles().filter(|profile| profile.schedule.is_some()).collect(),
@@ -177,7 +177,7 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
         own: [places.state().to_owned(), places.cache().to_owned()],
         written,
         repositories,
-        // ssh may start what its configuration names.
+        // ssh may start programs that its configuration names.
         is_unconfined: profile.is_sandbox_in_the_way() || begins(&["ssh://", "sftp://"]),
         is_system: is_system(),
     })

@@ -166,7 +166,7 @@ impl Answer for Serving<'_> {
     }
 }
 
-/// What the log says of a note of a job: nobody waits for its result.
+/// The log line for a job's note, which no command reports.
 fn line_of(is_quiet: bool, note: &JobNote) -> Option<String> {
     let line = match note {
         JobNote::Failed { job, why } => format!("{job} failed: {why}"),

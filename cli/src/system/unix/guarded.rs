@@ -28,7 +28,7 @@ pub fn check(path: &Path) -> Result<(), NotGuarded> {
 /// Reads a text of at most `most` bytes from a file whose path passes the [check](check()).
 pub fn read(path: &Path, most: u64) -> Result<String, NotGuarded> {
     let (directory, name, shown) = find(path)?;
-    // A FIFO must not hold the command up.
+    // A FIFO must not block the command.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(&directory, name, flags, Mode::empty()).map_err(io::Error::from)?;
     let stat = fstat(&file).map_err(io::Error::from)?;
@@ -108,8 +108,8 @@ fn look(directory: &OwnedFd, name: &OsStr) -> io::Result<(Option<OwnedFd>, Stat)
     Ok((Some(found), stat))
 }
 
-/// Refuses what belongs to another user, or what others may write to. In a directory like `/tmp` nobody renames or deletes
-/// what belongs to others, so it passes. The mode of a link says nothing.
+/// Refuses what belongs to another user, or what others may write to. A directory like `/tmp` passes, because users
+/// cannot rename or delete files of others in it. The mode of a link means nothing.
 fn must_be_ours(stat: &Stat, place: &Path) -> Result<(), NotGuarded> {
     let kind = kind(stat);
     let is_ours = stat.st_uid == 0 || stat.st_uid == rustix::process::geteuid().as_raw();
@@ -129,7 +129,7 @@ fn kind(stat: &Stat) -> FileType {
 const PASSING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const PASSING: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// As the kernel.
+/// The kernel's limit.
 const LINKS_MOST: usize = 40;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Whether the command can have a timer of this system run it. The one of macOS is neither systemd nor cron.
+/// Whether this system has a scheduler that the command knows. That of macOS is neither systemd nor cron.
 pub const SCHEDULES: bool = cfg!(not(target_os = "macos"));
 
 /// The program that takes a command as one line.
@@ -30,7 +30,7 @@ pub const USER: &str = "USER";
 /// Whether a source can be saved under another path than the one it is read at.
 pub const SAVES_ELSEWHERE: bool = true;
 
-/// Whether the user may do all that the system does.
+/// Whether this process runs as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -51,13 +51,13 @@ pub fn open_rights(directory: &Path) -> io::Result<Option<u32>> {
     Ok((mode & 0o077 != 0).then_some(mode))
 }
 
-/// Opens a file to lock it, made if it is missing.
+/// Opens a file for locking; creates it if missing.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path)
 }
 
-/// Has a command start in a process group of its own.
+/// Makes a command start in a process group of its own.
 pub fn apart(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
@@ -72,7 +72,7 @@ pub fn kill_all(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-/// Whether somebody sits at a terminal.
+/// Whether the process has a terminal.
 pub fn has_terminal() -> bool {
     open_terminal().is_ok()
 }
@@ -88,7 +88,7 @@ pub fn output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Whether the system says that a device fails.
+/// Whether the error says that a device fails.
 pub fn is_input_output(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }

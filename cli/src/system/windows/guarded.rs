@@ -1,5 +1,5 @@
-//! Guarded: a file that is believed because of where it lies. Windows says by ACLs who may change it,
-//! and this program does not read them.
+//! Guarded: a file that is trusted because of its place. Windows uses ACLs to say who may change it, and this program
+//! does not read them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotGuarded {
-    /// Somebody else may change it. Nothing finds that out here.
+    /// Somebody else may change it. Never returned here.
     #[error("{} may be changed by other users", .0.display())]
     #[allow(dead_code, reason = "the other systems find it out")]
     Writable(PathBuf),

@@ -26,7 +26,7 @@ pub const USER: &str = "USERNAME";
 /// Whether a source can be saved under another path than the one it is read at.
 pub const SAVES_ELSEWHERE: bool = false;
 
-/// Whether profiles are run for the whole machine: the command knows no such thing here.
+/// Whether profiles run for the whole machine, which the command does not support here.
 pub fn is_root() -> bool {
     false
 }
@@ -46,12 +46,12 @@ pub fn open_rights(directory: &Path) -> io::Result<Option<u32>> {
     directory.metadata().map(|_| None)
 }
 
-/// Opens a file to lock it, made if it is missing.
+/// Opens a file for locking; creates it if missing.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }
 
-/// Has a command start in a process group of its own: Ctrl-C does not reach it.
+/// Makes a command start in a process group of its own, which Ctrl-C does not reach.
 pub fn apart(command: &mut Command) -> &mut Command {
     command.creation_flags(CREATE_NEW_PROCESS_GROUP)
 }
@@ -66,7 +66,7 @@ pub fn kill_all(child: &mut Child) {
     let _ = child.kill();
 }
 
-/// Whether somebody sits at a console.
+/// Whether the process has a console.
 pub fn has_terminal() -> bool {
     open_terminal().is_ok()
 }
@@ -82,7 +82,7 @@ pub fn output() -> io::Result<File> {
     Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }
 
-/// Whether the system says that a device fails.
+/// Whether the error says that a device fails.
 pub fn is_input_output(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| FAILING.contains(&code))
 }
@@ -119,7 +119,7 @@ pub fn home() -> Option<PathBuf> {
     std::env::var_os("USERPROFILE").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// There is none: every user may make directories where programs have it, and its hooks would run as who reads it.
+/// None: every user may create directories in the usual place, and hooks in the file would run as its reader.
 pub fn system_configuration() -> Option<PathBuf> {
     None
 }
@@ -127,5 +127,5 @@ pub fn system_configuration() -> Option<PathBuf> {
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 /// A checksum of the disk is wrong, a sector was not found, reading or writing failed, the device failed.
 const FAILING: [i32; 5] = [23, 27, 29, 30, 1117];
-/// Nothing but a flag can be set when the console calls.
+/// How often the flag is read: the console's handler can only set a flag.
 const LOOK: Duration = Duration::from_millis(50);

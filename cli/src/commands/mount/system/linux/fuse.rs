@@ -43,7 +43,7 @@ pub(super) fn mount(
 struct Snapshots {
     browser: Arc<Browser>,
     top: Node,
-    /// What the kernel knows by number, until it forgets it.
+    /// The nodes that the kernel knows by number, until it forgets them.
     known: Mutex<HashMap<u64, Known>>,
     /// Open directories: whether a listing has left out something.
     directories: Mutex<HashMap<u64, Arc<AtomicBool>>>,
@@ -53,7 +53,7 @@ struct Snapshots {
 
 struct Known {
     node: Node,
-    /// How often the kernel was told.
+    /// The kernel's lookup count.
     times: u64,
 }
 
@@ -81,7 +81,7 @@ impl Snapshots {
         Ok((node, attributes))
     }
 
-    /// Lists a directory from an offset: 1 is behind `.`, 2 behind `..`, and then come the numbers of the listing.
+    /// Lists a directory from an offset: 1 is after `.`, 2 after `..`, and the listing's number `n` has offset `n` + 3.
     /// `add` returns whether the buffer is full. An error comes at the end, after all that can be read.
     fn list(
         &self,
@@ -136,10 +136,11 @@ impl Filesystem for Snapshots {
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_NO_OPEN_SUPPORT,
         ] {
-            // An older kernel does without.
+            // An older kernel works without it.
             let _ = config.add_capabilities(wanted);
         }
-        // Without it the kernel takes an ACL's mask for the rights of the group. (For `All` it would apply permissions.)
+        // Without it the kernel takes an ACL's mask as the group's rights. (With it, `All` would be subject to
+        // permissions.)
         if self.audience == Audience::Permitted && config.add_capabilities(InitFlags::FUSE_POSIX_ACL).is_err() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel does not apply ACLs to such mounts"));
         }
@@ -305,7 +306,7 @@ fn file_attr(inode: u64, of: &Attributes) -> FileAttr {
     let [mtime, ctime] = [of.mtime, of.ctime].map(system_time);
     FileAttr {
         ino: INodeNo(inode),
-        // The kernel takes no larger one, and would refuse the whole entry.
+        // The kernel accepts no larger size, and would refuse the whole entry.
         size: of.size.min(i64::MAX as u64),
         blocks: of.content_bytes.div_ceil(512),
         atime: mtime,
@@ -314,7 +315,7 @@ fn file_attr(inode: u64, of: &Attributes) -> FileAttr {
         crtime: of.birth.map_or(UNIX_EPOCH, system_time),
         kind: file_type(of.kind),
         perm: of.permissions,
-        // Directories have 1, as where their number is not known. The snapshot does not tell how many names a file has.
+        // Directories have 1, which means unknown. The snapshot does not record how many names a file has.
         nlink: if of.is_hardlinked { 2 } else { 1 },
         uid: of.uid,
         gid: of.gid,

@@ -33,12 +33,12 @@ impl Session {
         fuse::mount(browser, directory, source, audience).map(Self)
     }
 
-    /// Whether somebody has taken the mount away.
+    /// Whether the tree was unmounted from outside.
     pub(in super::super) fn is_finished(&self) -> bool {
         self.0.guard.is_finished()
     }
 
-    /// Takes the mount away, and waits until nobody uses it any more.
+    /// Unmounts the tree, and waits until it is no longer in use.
     pub(in super::super) fn end(self) -> io::Result<()> {
         self.0.umount_and_join()
     }
@@ -59,7 +59,7 @@ pub(in super::super) fn check() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the mount away from a directory that is in use.
+/// Detaches the mount from a directory that is in use.
 pub(in super::super) fn detach(directory: &Path) {
     if unmount(directory, UnmountFlags::DETACH).is_err() {
         // Only root may call unmount itself. If this fails too, the mount is dead when the process has ended.
