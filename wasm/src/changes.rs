@@ -28,8 +28,8 @@ pub struct Signed {
 }
 
 impl Changes {
-    /// Operations of a full client behind the change `head` that a root names; `met`: the newest change that this browser
-    /// remembers.
+    /// Operations that a full client appends to the chain. `head` is the newest change that a root names, `met` the
+    /// newest change that this browser remembers.
     pub fn new(
         client: &Client,
         head: Option<Link>,
@@ -71,15 +71,15 @@ impl Changes {
         Ok(Signed { key: layout::change(change.number), bytes })
     }
 
-    /// Takes what is stored under the name of that change. False if another writer was faster: then [`Changes::next`]
-    /// makes it anew, behind that one.
+    /// Takes the bytes stored under the name of that change. False if another writer was faster: then [`Changes::next`]
+    /// makes the change again, after that writer's.
     pub fn stored(&mut self, there: &[u8]) -> Result<bool, Fault> {
         let signed = self.draft.take().and_then(|(_, signed)| signed);
         let ours = signed.ok_or_else(|| Fault::misuse("no change is signed"))?;
         Ok(self.changing.stored(there, &ours))
     }
 
-    /// The last change of the chain as far as it was read and written.
+    /// The last change of the chain that was read or written.
     pub fn end(&self) -> Link {
         self.changing.end()
     }

@@ -102,7 +102,7 @@ impl Client {
 
     /// The bytes to restore it from: sealed for the owner if it is a full client, in the clear if it is write-only.
     ///
-    /// The latter: `version u8 (1) ‖ repository 16 ‖ client 16 ‖ domain 16 ‖ owner 32 ‖ domain key 32 ‖ two signers ‖
+    /// Write-only: `version u8 (1) ‖ repository 16 ‖ client 16 ‖ domain 16 ‖ owner 32 ‖ domain key 32 ‖ two signers ‖
     /// device key 32 ‖ address ‖ SHA-256 of all before`.
     pub fn keep(&self, salt: [u8; 16]) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(1 << 10));
@@ -184,7 +184,7 @@ impl Client {
     /// Signs a manifest with the engine's key, or takes the host's signature if the host holds the key.
     pub(crate) fn sign_manifest(&self, manifest: &Manifest, signature: Option<&[u8; 64]>) -> Result<Vec<u8>, Fault> {
         let bytes = self.sign_record(manifest.unsigned(self.repository), signature)?;
-        // Ingest would reject a wrong signature later, where nobody sees why.
+        // Check now: ingest would reject a wrong signature later, where nobody sees why.
         Manifest::verify(self.repository, &self.manifest_public(), self.id, manifest.number, &bytes)?;
         Ok(bytes)
     }

@@ -38,7 +38,7 @@ pub struct NextRecord {
     pub bytes: Vec<u8>,
 }
 
-/// What a revocation names as the last that counts, and the object itself, which must be it.
+/// The last manifest or change that counts after a revocation, with its bytes, which must match.
 #[derive(Copy, Clone, Debug)]
 pub struct Last<'a> {
     /// Its number.
@@ -64,7 +64,7 @@ impl Owner {
         Ok(Device { name: record.name(self.secret()), since, is_whole: history.refused.is_empty(), record })
     }
 
-    /// Gives a client another name. One that has not joined yet must keep the name that it joins with.
+    /// Gives a client another name. A client that has not joined yet keeps its name until it joins.
     pub fn rename(
         &self,
         descriptor: &Descriptor,
@@ -82,7 +82,7 @@ impl Owner {
         Ok(self.signed(&ClientRecord { version, sealed_name, created: now, signed_by, ..record }))
     }
 
-    /// Revokes a client: nothing counts that it signs behind `manifest`, and of a full one behind the repository's `change`.
+    /// Revokes a client: ignores what it signs after `manifest`, and if full, after the repository's `change`.
     pub fn revoke(
         &self,
         descriptor: &Descriptor,

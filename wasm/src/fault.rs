@@ -84,13 +84,13 @@ codes! {
     SessionUsedUp "session-used-up";
     /// A block does not read back as its plaintext.
     SealFailed "seal-failed";
-    /// The chain of changes lacks what was there before.
+    /// The chain of changes lacks a change that was there before.
     ChainLost "chain-lost";
     /// Tags that contradict each other, or are too long or too many.
     BadTags "bad-tags";
-    /// Nobody can be invited so.
+    /// The invitation cannot be made like this.
     BadInvitation "bad-invitation";
-    /// The key that has opened the repository stays.
+    /// The key that opened the repository cannot be removed.
     KeyInUse "key-in-use";
     LastKey "last-key";
     /// A policy that the format does not permit.

@@ -1,4 +1,4 @@
-//! Invitation: another device is let in, by a line, a link and a picture of it.
+//! Invitation: lets another device join, by a line, a link and a picture of it.
 
 use copal_format::client::Role;
 use copal_format::id::{ClientId, DomainId};
@@ -20,9 +20,9 @@ pub struct Waiting {
     pub client: ClientId,
     /// Version 1 of its record, to be created before anybody sees the line.
     pub record: NextRecord,
-    /// What is typed or pasted.
+    /// The line to type or paste.
     pub line: Zeroizing<String>,
-    /// What is opened in a browser.
+    /// The link to open in a browser.
     pub link: Zeroizing<String>,
     /// Until when it may join.
     pub expires: Time,

@@ -1,5 +1,5 @@
-//! Keeping: the policy in force, what another one would let go, and holds: by the service's own functions, over the facts
-//! that the service has.
+//! Keeping: the policy in force, what another policy would let go, and holds. Uses the functions and facts of the
+//! service.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub struct Keeping {
     policy: Option<SignedPolicy>,
 }
 
-/// What a person sets of a policy in the page. All else stays as the policy in force has it.
+/// The part of a policy that a person sets in the page. The rest stays as in the policy in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// The counted rules.
@@ -39,22 +39,22 @@ pub struct Rules {
     pub within: Option<Span>,
     /// The least that every series keeps.
     pub floor: Floor,
-    /// Sets of tags: a snapshot with all tags of one set is kept. None: as the policy in force has them.
+    /// Sets of tags: a snapshot with all tags of one set is kept. None: as in the policy in force.
     pub tags: Option<Vec<Vec<TagId>>>,
-    /// When a snapshot is suspicious. None: as the policy in force has it.
+    /// When a snapshot is suspicious. None: as in the policy in force.
     pub hold: Option<Option<Hold>>,
-    /// How long prune leaves what nothing needs. None: as the policy in force has it.
+    /// How long prune keeps unreferenced data. None: as in the policy in force.
     pub grace: Option<Duration>,
-    /// Where days begin, in POSIX form. None: as the policy in force has it.
+    /// The time zone in which days begin, in POSIX form. None: as in the policy in force.
     pub zone: Option<String>,
 }
 
 /// What the policy in force says about snapshots if they are forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// How long prune leaves what nothing needs any more; none without a policy.
+    /// How long prune keeps unreferenced data; none without a policy.
     pub grace: Option<Duration>,
-    /// Of the snapshots, those whose data stays all the same.
+    /// The snapshots whose data stays nevertheless.
     pub stays: Vec<(SnapshotId, Protection)>,
 }
 
@@ -65,18 +65,18 @@ pub struct Foresight {
     pub weighed: Vec<Weighed>,
     /// Those that only the guard of a replaced policy still keeps.
     pub later: BTreeSet<SnapshotId>,
-    /// Forgotten snapshots that prune may not remove now, and may then.
+    /// Forgotten snapshots that prune may not remove now, but may after the change.
     pub freed: Vec<SnapshotId>,
     /// The suspicious snapshots that hold their series.
     pub held: Vec<Held>,
-    /// The guard of replaced policies that counts besides.
+    /// The guard of replaced policies that counts too.
     pub lingers: Option<Lingering>,
 }
 
 type Snapshots = BTreeMap<(ClientId, u64), SnapshotRecord>;
 
 impl Keeping {
-    /// The repository as the root with this name has it; `None` for one without roots. The host first supplies what
+    /// The repository at the root with this name; `None` if it has no roots. The host first supplies what
     /// [`Keeping::needs`] returns until nothing is needed.
     pub fn new(descriptor: &Descriptor, root_key: Option<&str>) -> Result<Self, Fault> {
         let (runs, snapshots, policy) = Default::default();
@@ -161,7 +161,7 @@ impl Keeping {
         Ok(self.policy()?.map(|policy| Lingering::join(self.lingers(now), policy.clone(), now)))
     }
 
-    /// The snapshots of the state, and when and by whom each was made.
+    /// The snapshots of the state, by the manifests that claim them.
     pub fn snapshots(&self) -> impl IntoIterator<Item = Signed<'_>> + Clone {
         &self.snapshots
     }
@@ -179,7 +179,7 @@ impl Keeping {
         Ok(Guard { grace: Some(policy.grace()), stays })
     }
 
-    /// The policy in force with other rules; where there is none, a new one with the usual hold.
+    /// The policy in force with other rules; if there is none, a new policy with the usual hold.
     pub fn with(&self, rules: &Rules) -> Result<SignedPolicy, Fault> {
         let usual = || {
             let plain = SignedPolicy::new(Policy::default(), "", USUAL_GRACE, USUAL_CHECK_PARTS)?;
@@ -211,7 +211,7 @@ impl Keeping {
         Ok(Foresight { lingers, later, ..foresight })
     }
 
-    /// What becomes of the snapshots if the owner releases some that hold their series.
+    /// What becomes of the snapshots if the owner releases some suspicious ones.
     pub fn foresee_release(&self, ids: &[SnapshotId], now: Time) -> Result<Foresight, Fault> {
         let Some(policy) = self.guarding(now)? else { return Ok(Foresight::default()) };
         let mut snapshots = self.snapshots.clone();

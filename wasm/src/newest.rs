@@ -1,5 +1,5 @@
-//! Newest: the root that a view is of, and what is read for it. It counts only while the root that it was made from is still
-//! there.
+//! Newest: the root of a view, and the objects read for it. The root counts only while the root that it was made from
+//! exists.
 
 use copal_format::id::ObjectHash;
 use copal_format::layout;
@@ -30,7 +30,7 @@ impl Read {
     }
 }
 
-/// The root of a name, as far as it was read.
+/// The root with a name, as far as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
     pub(crate) number: Option<u64>,
@@ -72,7 +72,7 @@ impl Newest {
     }
 }
 
-/// An object that a root needs, or why there is a newer root.
+/// The bytes of an object that a root needs. If the object is gone, there is a newer root.
 pub(crate) fn present(key: &str, bytes: Option<Vec<u8>>) -> Result<Vec<u8>, Fault> {
     let gone = || Fault::new(Code::RootGone, format!("{key}, which the newest root needs, is gone"));
     bytes.ok_or_else(gone)

@@ -32,7 +32,7 @@ pub struct Joined {
     pub bytes: Vec<u8>,
 }
 
-/// Which copies of key slots a page tries, in this order.
+/// The copies of key slots that a page tries, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotsToTry {
     /// The positions of copies, one per slot.

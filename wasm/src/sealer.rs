@@ -84,7 +84,7 @@ impl Sealer {
         Ok((kept, terms))
     }
 
-    /// Takes what the host's cipher opened from its own output. The block may be stored only if that is the plaintext.
+    /// Takes the bytes that the host's cipher opened from its own output. If they differ, the block must not be stored.
     pub fn opened(&mut self, counter: u64, opened: &[u8]) -> Result<(), Fault> {
         let plaintext = self.out.remove(&counter).ok_or_else(|| Fault::misuse("no such block is being sealed"))?;
         if plaintext != opened {

@@ -29,7 +29,7 @@ impl NewSlot {
         layout::slot(self.id)
     }
 
-    /// What whoever stretches a passphrase for it is asked with.
+    /// The unsealed slot, from which a passphrase for it can be stretched.
     pub fn unsealed(&self) -> Vec<u8> {
         self.draft.unsealed()
     }

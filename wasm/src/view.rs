@@ -1,4 +1,4 @@
-//! View: what the newest root names: the state, and the index of some domains.
+//! View: the state that the newest root names, and the index of some domains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -25,7 +25,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// The repository as one root names it. The host supplies what [`View::needs`] returns until nothing is needed.
+/// The repository at one root. The host supplies what [`View::needs`] returns until nothing is needed.
 #[derive(Debug, Default)]
 pub struct View {
     newest: Newest,

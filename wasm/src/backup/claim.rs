@@ -72,7 +72,7 @@ impl Backup {
         self.session.packs_unlisted()
     }
 
-    /// Closes everything taken so far, to claim it as a checkpoint: if this run is lost, the next one finds it again.
+    /// Closes everything taken so far, to claim it as a checkpoint: if this run fails, the next one finds it.
     pub fn checkpoint(&mut self) -> Result<(), Fault> {
         self.begin_claim(false)
     }
@@ -85,8 +85,8 @@ impl Backup {
         self.begin_claim(true)
     }
 
-    /// Claims the data packs that are stored, without a tree and without waiting for packs under way; returns their bytes.
-    /// Whatever becomes of this run, the next one need not upload them again.
+    /// Claims the data packs that are stored, without a tree and without waiting for packs under way; returns their
+    /// bytes. Even if this run fails, the next one need not upload them again.
     pub fn claim_stored(&mut self) -> Result<u64, Fault> {
         if !self.is_end_found {
             return Err(Fault::misuse("the end of the chain of manifests is to be found first"));

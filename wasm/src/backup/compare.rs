@@ -11,7 +11,7 @@ use copal_format::tree::{Content, Entry, EntryKind, Found, ListStep, ListWalk, M
 use super::{Backup, Stage};
 use crate::fault::{Code, Fault};
 
-/// What a host knows about a file or directory without reading it.
+/// Facts of a file or directory that a host knows without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Its path.

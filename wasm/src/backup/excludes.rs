@@ -2,8 +2,8 @@
 
 use copal_format::exclusions::{Exclusions, Pattern};
 
-/// The patterns of `web-demo/src/core/source/excludes.ts` as patterns of a snapshot (`docs/format.md` §5.3). The page ties
-/// a pattern with an inner slash to the chosen folder, which is the first name of each path. Braces mean themselves.
+/// The patterns of `web-demo/src/core/source/excludes.ts` as patterns of a snapshot (`docs/format.md` §5.3). The page
+/// ties a pattern with an inner slash to the chosen folder, which is the first name of each path. Braces are literal.
 pub fn exclusions(lines: &[String]) -> Option<Exclusions> {
     let patterns = lines.iter().filter_map(|line| {
         let (sign, body) = line.strip_prefix('!').map_or(("", line.as_str()), |body| ("!", body));

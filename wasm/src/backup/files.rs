@@ -131,7 +131,7 @@ impl Backup {
         self.info.troubles.unreadable(path);
     }
 
-    /// Notes that the file which is taken next, or is being taken, was written to each time it was read.
+    /// Notes that the file being taken, or the next one, was written to each time it was read.
     pub fn changing(&mut self, path: &[u8]) {
         self.info.troubles.changing(path);
     }

@@ -221,7 +221,7 @@ impl Backup {
         true
     }
 
-    /// The size of all files at the end of the newest kept tree: an estimate of how much there is; zero without one.
+    /// The size of all files of the newest kept tree, as an estimate of this run; zero without such a tree.
     pub fn expected_bytes(&self) -> u64 {
         self.kept_before.first().map_or(0, |tree| tree.snapshot.bytes)
     }
@@ -258,7 +258,7 @@ impl Backup {
         self.client.domain()
     }
 
-    /// Whether the repository has a chunk or page that may be referred to.
+    /// Whether the repository has a chunk or page, and it may be referred to again.
     fn known(&self) -> impl Fn(&ChunkId) -> bool + use<> {
         let (view, domain) = (self.view.clone(), self.domain());
         move |id| view.borrow().status(domain, id).may_deduplicate()

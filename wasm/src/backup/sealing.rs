@@ -77,5 +77,5 @@ impl Backup {
     }
 }
 
-/// The least target size of packs: each takes a request, and a row in the index.
+/// The least target size of packs: each pack costs a request and a row in the index.
 const PACK_LEAST: u32 = 256 << 10;

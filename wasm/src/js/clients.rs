@@ -1,4 +1,4 @@
-//! Clients: who opens with a passphrase, joins and saves, for JavaScript.
+//! Clients: opens a repository with a passphrase, joins it and saves to it, for JavaScript.
 
 use copal_format::id::ClientId;
 use copal_format::keys::slot::SlotInput;

@@ -1,5 +1,5 @@
-//! Columns: facts of many files in one call. Every file of a folder passes here: a call per file, with properties read
-//! by name, would take a quarter of the time of a run without changes.
+//! Columns: facts of many files in one call. A call for each file, with properties read by name, would take a quarter
+//! of the time of a run without changes.
 
 use copal_format::path::TreePath;
 use copal_format::time::Time;

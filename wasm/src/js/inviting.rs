@@ -44,7 +44,7 @@ impl Owner {
 
 /// The rows of a QR code, one after the other: 1 is dark.
 fn picture(text: &str) -> Thrown<Object> {
-    // As the command draws it: a screen is not torn, and a smaller code is read from farther away.
+    // Low error correction, as in the command: a screen is not torn, and a smaller code is readable from afar.
     let code = QrCode::with_error_correction_level(text.as_bytes(), EcLevel::L)
         .map_err(|_| wrong("the link", "short enough for a QR code"))?;
     let dark: Zeroizing<Vec<u8>> =

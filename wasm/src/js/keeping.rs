@@ -1,4 +1,4 @@
-//! Keeping: the policy in force, other rules and what becomes of the snapshots, for JavaScript.
+//! Keeping: the policy in force, and what other rules would do to the snapshots, for JavaScript.
 
 use core::time::Duration;
 

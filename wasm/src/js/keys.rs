@@ -17,7 +17,7 @@ use super::owner::Owner;
 use crate::fault::Fault;
 use crate::slots;
 
-/// All slots of which there is a copy, the oldest first.
+/// All slots that have a copy, the oldest first.
 #[wasm_bindgen(js_name = keySlots, unchecked_return_type = "KeySlotFacts[]")]
 pub fn key_slots(
     #[wasm_bindgen(unchecked_param_type = "{ key: string; bytes: Uint8Array }[]")] copies: &Array,
@@ -25,7 +25,7 @@ pub fn key_slots(
     Ok(list(survey(copies)?.iter().map(facts)))
 }
 
-/// Throws if whoever has opened the repository with the slot `used` may not remove another one.
+/// Throws if `slot` may not be removed after the repository was opened with the slot `used`.
 #[wasm_bindgen(js_name = mayRemove)]
 pub fn may_remove(
     #[wasm_bindgen(unchecked_param_type = "{ key: string; bytes: Uint8Array }[]")] copies: &Array,

@@ -82,7 +82,7 @@ impl Owner {
     #[wasm_bindgen(js_name = openWithRecoveryCode)]
     pub fn open_with_recovery_code(slot: &[u8], code: String) -> Thrown<Owner> {
         let code = Zeroizing::new(code);
-        // Not through `open`: only the page's module brings what stretches passphrases.
+        // Not through `open`: only the page's module has the code that stretches passphrases.
         let secret = text::decode_recovery(&code).map_err(Fault::from)?;
         Ok(Self(owner::Owner::open_stretched(slot, &secret)?))
     }

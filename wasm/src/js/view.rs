@@ -74,7 +74,7 @@ impl View {
         }))
     }
 
-    /// How far a client's manifests are decided, and the last one accepted if the state still tells.
+    /// How far a client's manifests are decided, and the last accepted one, if the state still has it.
     #[wasm_bindgen(unchecked_return_type = "{ number: number; time: number; accepted: Link | null } | null")]
     pub fn head(&self, client: &str) -> Thrown<JsValue> {
         let client = ClientId::from_hex(client).map_err(Fault::from)?;

@@ -271,7 +271,7 @@ impl Blocks {
         Ok((number, cipher.associated(kind, counter)))
     }
 
-    /// Reads a block that the host's cipher has opened; `None` if that is not what was sealed.
+    /// Reads a block that the host's cipher has opened; `None` if the plaintext is not the sealed one.
     pub(super) fn opened(
         &mut self,
         table: &PackTable,
@@ -343,9 +343,9 @@ impl<K: Clone + Eq + core::hash::Hash, V> Recent<K, V> {
     }
 }
 
-/// Bytes read at the beginning of a pack before its trailer tells the header's length.
+/// Bytes read at the beginning of a pack before the header's length is known from the trailer.
 const HEAD_GUESS: u64 = 4 << 10;
-/// A pack of pages is read at once, not in three parts, up to this length: a backup of little that is new makes such packs.
+/// A pack of pages up to this length is read at once, not in three parts. Backups with few changes make such packs.
 const WHOLE: u64 = 64 << 10;
 const TABLES: usize = 256;
 /// A block with pages has about 256 KiB.

@@ -40,7 +40,7 @@ impl Comparison {
                 DiffStep::Change(change) => found.changes.push(change),
                 DiffStep::Done => return Ok(Changes { is_done: true, ..found }),
                 DiffStep::Need(id) => {
-                    // A page is in one of the two domains, which are mostly the same.
+                    // The page is in the domain of one of the trees. Mostly both trees have the same domain.
                     let page = match self.after.page(&id) {
                         Err(Obstacle::Lost { .. }) if self.before.domain != self.after.domain => self.before.page(&id),
                         page => page,

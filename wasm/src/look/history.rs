@@ -27,7 +27,7 @@ impl History {
     }
 }
 
-/// Whether two entries differ in metadata at most.
+/// Whether two entries differ at most in metadata.
 pub fn is_same_content(a: &Entry, b: &Entry) -> bool {
     a.kind() == b.kind()
         && a.size == b.size

@@ -101,7 +101,7 @@ impl Library {
         clients
     }
 
-    /// Takes all versions of a client's record. Uses those that can be trusted, whatever else is there.
+    /// Takes all versions of a client's record. Uses those that can be trusted and ignores the others.
     pub fn supply_client(&mut self, client: ClientId, records: &[(u64, Vec<u8>)]) {
         let history = ClientHistory::read(self.owner.repository(), &self.owner_key, client, records);
         let record = history.newest;

@@ -1,4 +1,4 @@
-//! Marking: changes of snapshots that were verified, the names of their tags, and what only the owner decides.
+//! Marking: changes of verified snapshots, the names of their tags, and the owner's decisions.
 
 use copal_engine::changing::{Link, Mark, TagError, Tagged, tag};
 use copal_format::change::{Change, Operation, OwnerSignature};
@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::fault::{Code, Fault};
 
 impl Library {
-    /// Whether a listed snapshot has a tag whose name only a change knows, and no such name was supplied.
+    /// Whether a listed snapshot has a tag whose name is in a change that was not supplied.
     pub fn needs_tags(&self) -> bool {
         let view = self.view.borrow();
         let Some(state) = view.state() else { return false };
@@ -27,8 +27,8 @@ impl Library {
         !self.verified().all(known)
     }
 
-    /// Takes a change, of which only names of tags are used: they are sealed by someone with the owner's secret. Returns
-    /// whether it has any.
+    /// Takes a change and uses only its names of tags, which are sealed with the owner's secret. Returns whether it has
+    /// any.
     pub fn supply_change(&mut self, key: &str, bytes: &[u8]) -> bool {
         let number = layout::trailing_number(key).unwrap_or_default();
         let Ok(change) = Change::vouched(number, ObjectHash::of(bytes), bytes) else { return false };
@@ -74,7 +74,7 @@ impl Library {
         self.tag_names.iter().find(|(id, _)| id == tag).map(|(_, name)| name)
     }
 
-    /// Changes that mark snapshots; those that need no change are left out. None if all are.
+    /// Changes that mark snapshots, without those that need no change; none if that leaves no snapshot.
     pub fn mark(
         &self,
         client: &Client,
@@ -103,8 +103,8 @@ impl Library {
         self.changes(client, met, operations)
     }
 
-    /// Changes by which the owner sets an encoded policy, and releases snapshots that hold their series. Whoever calls has
-    /// shown what becomes of it. `tags` are the names of the policy's tags, which has only ids: perhaps no snapshot has them.
+    /// Changes by which the owner sets an encoded policy, and releases snapshots that hold their series. The caller has
+    /// shown the consequences. `tags` names the policy's tags: it has only ids, and perhaps no snapshot has them.
     pub fn decide(
         &self,
         client: &Client,
@@ -143,7 +143,7 @@ impl Library {
         changes.transpose()
     }
 
-    /// Listed snapshots by their ids, which their signed manifests have as their hash.
+    /// Listed snapshots by their ids, which are the hashes of their signed manifests.
     fn chosen(&self, ids: &[SnapshotId]) -> Result<Vec<Snapshot>, Fault> {
         let mut chosen = self.snapshots();
         if let Some(id) = ids.iter().find(|id| chosen.iter().all(|snapshot| snapshot.id != **id)) {

@@ -1,8 +1,8 @@
 //! Look: lists snapshots, and browses, compares and restores their trees, with the owner's secret.
 //!
 //! All trust follows from that secret: a block opens only with a session key that was wrapped for the owner, and every
-//! page and chunk must have the id that was asked for. If the index is wrong, other copies are tried; what no copy
-//! gives is reported.
+//! page and chunk must have the id that was asked for. If the index is wrong, other copies are tried. Data that no copy
+//! gives is reported as damage.
 
 mod blocks;
 mod comparison;

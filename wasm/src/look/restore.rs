@@ -58,7 +58,7 @@ pub struct Window {
     pub pieces: Vec<Piece>,
     /// The parts of packs to read, and how many bytes of files each gives.
     pub reads: Vec<(Read, u64)>,
-    /// Files that were complete before this window.
+    /// Files that became complete before this window.
     pub ends: Vec<u32>,
     /// Damage found since the last window.
     pub damaged: Vec<Damage>,
@@ -84,7 +84,7 @@ pub struct Restore {
     /// The window's reads that the host has, and the tables of their packs.
     reads: Vec<Option<RangeRead>>,
     tables: HashMap<PackAt, Rc<PackTable>>,
-    /// Chunks that a copy did not give.
+    /// Chunks to read again from another copy.
     again: Vec<Again>,
     tried: Tried,
     is_planned: bool,

@@ -10,8 +10,8 @@ use super::Obstacle;
 use super::tree::{AHEAD, Tree, lost_words};
 use crate::view::Read;
 
-/// A search through many trees. What was found in a page is told again, without opening it, for every later tree that has
-/// the page.
+/// A search through many trees. For a later tree with the same page, repeats what was found in the page without opening
+/// it again.
 pub struct Sweep {
     range: Range,
     trees: Vec<Tree>,
@@ -51,9 +51,9 @@ pub struct Swept {
     pub tree: usize,
     /// Reads to supply before the next call.
     pub needs: Vec<Read>,
-    /// Entries that are wanted, with the caller's numbers for them.
+    /// Wanted entries, with the caller's numbers for them.
     pub found: Vec<(u32, Entry)>,
-    /// Numbers of entries that are in this tree too, in a page that was seen before.
+    /// Numbers of wanted entries in a page of this tree that was seen before.
     pub again: Vec<u32>,
     /// What could not be read, and why.
     pub damaged: Vec<String>,
@@ -67,7 +67,7 @@ impl Sweep {
         Self { range, trees: Vec::new(), at: 0, walk: None, open: Vec::new(), seen: HashMap::new(), room: ROOM }
     }
 
-    /// Adds a tree behind the others.
+    /// Adds a tree after the others.
     pub fn add(&mut self, tree: &Tree) {
         self.trees.push(tree.clone());
     }
@@ -107,8 +107,8 @@ impl Sweep {
                     }
                 }
                 Step::Need(id) => {
-                    // What the page above claims of a seen page is not checked again. A client that writes a false
-                    // claim hides only what its own snapshots hold.
+                    // The parent's claims about a seen page are not checked again. A client that writes a false claim
+                    // hides only what its own snapshots hold.
                     let why = if let Some(hits) = self.seen.get(&id) {
                         let hits = hits.clone();
                         self.hit(&hits);
@@ -155,7 +155,7 @@ impl Sweep {
         part
     }
 
-    /// Notes hits of the innermost page.
+    /// Notes hits in the innermost page.
     fn hit(&mut self, numbers: &[u32]) {
         if let Some(open) = self.open.last_mut() {
             open.hits.extend_from_slice(numbers);
@@ -178,7 +178,7 @@ impl Sweep {
         }
     }
 
-    /// Adds the reads for pages that are needed next: those of the tree, and the roots of the trees behind it.
+    /// Adds the reads for pages that are needed next: those of the tree, and the roots of the trees after it.
     fn with_more(&self, mut needs: Vec<Read>, tree: &Tree, walk: &TreeWalk) -> Vec<Read> {
         let is_new = |id: &ChunkId| !self.seen.contains_key(id);
         if let Range::Below(_) = self.range {
@@ -206,7 +206,7 @@ impl Range {
         }
     }
 
-    /// Whether nothing behind a path is in the range.
+    /// Whether nothing after a path is in the range.
     fn ends_at(&self, path: &TreePath) -> bool {
         match self {
             Range::Below(directory) => path > directory && !path.is_within(directory),

@@ -1,5 +1,5 @@
-//! Take: opens and checks the bytes of a window's reads, block by block. The host's cipher may open blocks; the
-//! engine's cipher opens the rest, and only that one tells what is wrong with a block.
+//! Take: opens and checks the bytes of a window's reads, block by block. The host's cipher may open blocks. The
+//! engine's cipher opens the rest, and only it says what is wrong with a block.
 
 use core::ops::Range;
 
@@ -49,8 +49,8 @@ impl Restore {
         Ok(sealed.collect())
     }
 
-    /// Takes a block that the host's cipher has opened, and returns pieces like [`Restore::take`]. `None` if that is
-    /// not what was sealed: then the block remains for [`Restore::take`].
+    /// Takes a block that the host's cipher has opened, and returns pieces like [`Restore::take`]. `None` if its
+    /// plaintext is not the sealed one: then the block remains for [`Restore::take`].
     pub fn take_opened(&mut self, at: usize, start: u64, opened: Opened) -> Result<Option<Vec<Piece>>, Fault> {
         let read = self.reads.get_mut(at).and_then(Option::as_mut).ok_or_else(no_such_read)?;
         let number = read.blocks.iter().position(|block| range_of(block, read).start == start);
