@@ -1,4 +1,4 @@
-//! Directory: the objects of a repository as read-only files; those of an export lie in one file.
+//! Directory: the objects of a repository as read-only files. An export has all of them in one file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// A repository's directory, or an export.
 pub(crate) struct Directory {
     root: PathBuf,
-    /// Where the objects of an export lie; none for a directory.
+    /// The places of an export's objects; none for a directory.
     index: Option<Index>,
 }
 

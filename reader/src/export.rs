@@ -1,4 +1,4 @@
-//! Export: where the objects lie in an export, which is a tar archive of a whole repository.
+//! Export: the places of objects in an export, which is a tar archive of a whole repository.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use tar::EntryType;
 /// The objects of an export.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// Where each object's bytes lie, and the seconds since 1970 at which it was made; by name.
+    /// The byte range of each object, and its creation time in seconds since 1970, by name.
     pub objects: BTreeMap<String, (Range<u64>, u64)>,
     /// Where the next object would begin.
     pub end: u64,
@@ -22,7 +22,7 @@ pub enum NotExport {
     /// It does not begin as an export does.
     #[error("it is no export")]
     Other,
-    /// It has no end mark: its writer was interrupted, or a copy of it is not whole.
+    /// It has no end mark: its writer was interrupted, or it is an incomplete copy.
     #[error("the export is cut off after {0} bytes")]
     CutOff(u64),
     /// A header in it is not one that an export has.
@@ -69,7 +69,7 @@ impl Index {
     }
 }
 
-/// Whether so many bytes follow, at least a block, and all are zero.
+/// Whether exactly `length` bytes follow, at least a block, and all are zero.
 fn is_zero(file: &File, length: u64) -> io::Result<bool> {
     let mut rest = Vec::new();
     file.take(PADDING).read_to_end(&mut rest)?;

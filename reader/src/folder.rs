@@ -16,8 +16,8 @@ use crate::system::{self, make_link, set_time};
 /// A directory to restore into.
 pub(crate) struct Folder {
     root: PathBuf,
-    /// The directories above the next entry, outermost first. Only directories made here, so that no path leads
-    /// elsewhere.
+    /// The directories above the next entry, outermost first. Only directories created here, so that no path leads
+    /// outside the target.
     above: Vec<TreePath>,
     /// Times of directories, which are set at the end.
     times: Vec<(TreePath, Time)>,
@@ -52,7 +52,7 @@ impl Folder {
         Ok(Self { root: root.to_owned(), above: vec![TreePath::TOP], times: Vec::new(), open: None })
     }
 
-    /// Sets the times of directories, and says what is not restored.
+    /// Sets the times of directories, and reports what is not restored.
     pub(crate) fn finish(self, report: &mut Report<'_>) {
         for (path, time) in self.times.iter().rev() {
             if let Err(error) = self.real(path).and_then(|real| set_time(&real, *time)) {

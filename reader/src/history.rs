@@ -52,14 +52,14 @@ pub(crate) struct Snapshot {
 /// The time that orders snapshots.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    /// The state does not know when it was accepted: the client's time.
+    /// The client's time, because the state does not know when it was accepted.
     Unknown(Time),
     /// The time that retention uses, then the client's time.
     Known(Time, Time),
 }
 
-/// The snapshots, oldest first, in the order of retention. Only for snapshots that the state does not know does the
-/// client's clock decide, and these come before all others.
+/// The snapshots, oldest first, in the order of retention. Snapshots that the state does not know come first, in the
+/// order of the client's clock.
 pub(crate) struct History {
     pub(crate) snapshots: Vec<Snapshot>,
 }
@@ -120,7 +120,7 @@ impl Signer {
         Self { id: record.client, name, role: record.role }
     }
 
-    /// The machine that a snapshot is from, and the client that signed it.
+    /// The machine of a snapshot, and the client that signed it.
     fn machine(&self, claimed: &str) -> String {
         let machine = self.role.machine(claimed, &self.name);
         let role = match self.role {
@@ -227,7 +227,7 @@ impl Reading<'_> {
             Ok(_) | Err(SnapshotFault::NoSnapshot) => return Ok(None),
             Err(fault) => return Err(fault.to_string()),
         };
-        // Unknown to the state: not accepted before the state was written. It counts unless it was rejected since.
+        // A snapshot that the state does not have may have been accepted later. It counts unless it was rejected.
         if known.is_none() && (!self.record.accepts(number, signed.hash) || self.is_rejected(client, number)) {
             return Ok(None);
         }

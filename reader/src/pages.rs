@@ -77,7 +77,7 @@ impl<'a> Pages<'a> {
         copies
     }
 
-    /// Tries all copies of a chunk or page, those only in packs' own tables last. Returns the last copy's error.
+    /// Tries all copies of a chunk or page, last those that only packs' own tables name. Returns the last copy's error.
     pub(crate) fn first_good<T>(
         &mut self,
         id: &ChunkId,

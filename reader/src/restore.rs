@@ -51,7 +51,7 @@ enum Act {
 struct Current {
     path: TreePath,
     extents: Rc<Extents>,
-    /// Bytes of content that were read, or are missing.
+    /// Bytes of content that were read or skipped as missing.
     taken: u64,
     /// Whether the sink takes the file; and whether the file was reported already.
     is_taken: bool,
@@ -114,7 +114,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         Ok(())
     }
 
-    /// Adds the pieces of a file. A page of its list that cannot be read loses only the pieces that it names.
+    /// Adds the pieces of a file. An unreadable page of its list loses only the pieces that it names.
     fn content(&mut self, mut walk: ListWalk) -> Result<(), Failure> {
         loop {
             match walk.step() {

@@ -46,7 +46,7 @@ pub(crate) fn name(input: &SlotInput) -> &'static str {
     }
 }
 
-/// The prefix of a recovery code or key decides, wherever the text comes from.
+/// The prefix of a recovery code or key decides, not the source of the text.
 fn parse(kind: &'static str, bytes: &[u8]) -> Result<SlotInput, Failure> {
     let bad = |kind, why: String| Failure::BadSecret { kind, why };
     let text = core::str::from_utf8(bytes).map_err(|_| bad(kind, "it is no text in UTF-8".to_owned()))?;

@@ -15,7 +15,7 @@ pub(crate) trait Sink {
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError>;
     /// Takes bytes at an offset of the file.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
-    /// Learns that some bytes of the file cannot be read.
+    /// Notes that some bytes of the file cannot be read.
     fn missing(&mut self) -> Result<(), SinkError>;
     fn end(&mut self) -> Result<(), SinkError>;
 }

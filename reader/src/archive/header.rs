@@ -15,7 +15,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of an entry under a name, or of another name of its file `first`. None for a socket: no archive holds one.
+    /// The header of an entry under a name; a hard link if `first` is an earlier name. None for a socket: tar has none.
     pub fn of(entry: &Entry, name: &TreePath, first: Option<&TreePath>) -> Option<Self> {
         let name = name.as_bytes();
         if let Some(first) = first {

@@ -1,4 +1,4 @@
-//! System: everything of this crate that differs between operating systems, and the only module that asks which one it is.
+//! System: everything in this crate that differs between operating systems. No other module asks for the system.
 
 #[cfg(any(unix, target_os = "wasi"))]
 mod posix;

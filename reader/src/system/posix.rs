@@ -1,4 +1,4 @@
-//! POSIX: names are bytes. WASI is so too.
+//! POSIX and WASI: names are bytes.
 
 use std::ffi::OsStr;
 use std::io;

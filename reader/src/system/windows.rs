@@ -1,4 +1,4 @@
-//! Windows: names are those that it keeps.
+//! Windows: names are changed to ones that Windows can store.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,7 +9,7 @@ use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_windows::{OFlags, names, open_path};
 
-/// The place of an entry below a directory; an error if Windows cannot keep a name of it.
+/// The place of an entry below a directory; an error if Windows cannot store one of its names.
 pub(crate) fn below(root: &Path, path: &TreePath) -> io::Result<PathBuf> {
     let names = path.as_bytes().split(|byte| *byte == b'/').filter(|name| !name.is_empty());
     names.map(names::to_disk).try_fold(root.canonicalize()?, |above, name| {
