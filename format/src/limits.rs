@@ -78,7 +78,7 @@ pub(crate) const EXCLUSIONS_BYTES: usize = IGNORED_BYTES / 2;
 pub(crate) const EXCLUSION_PATTERNS: usize = 4_096;
 /// Markers of a snapshot's exclusions.
 pub(crate) const EXCLUSION_MARKERS: usize = 1_024;
-/// Bytes of a snapshot's troubles: with its exclusions less than what a reader passes over.
+/// Bytes of a snapshot's troubles: with its exclusions less than what a reader may ignore.
 pub(crate) const TROUBLES_BYTES: usize = IGNORED_BYTES / 4;
 /// Names of each kind in a snapshot's troubles.
 pub(crate) const TROUBLE_NAMES: usize = 128;

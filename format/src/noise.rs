@@ -58,7 +58,7 @@ const HIGHEST: u64 = 0x8080_8080_8080_8080;
 const SPREAD: u32 = 0x9e37_79b1;
 /// The length of a part. Each part gives one sample.
 const PART: usize = 64 << 10;
-/// A shorter part gives no sample.
+/// The length of the shortest part that gives a sample.
 const LEAST: usize = 4 << 10;
 /// Pieces of a sample, and bytes of each.
 const PIECES: usize = 8;

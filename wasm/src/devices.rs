@@ -82,7 +82,7 @@ impl Owner {
         Ok(self.signed(&ClientRecord { version, sealed_name, created: now, signed_by, ..record }))
     }
 
-    /// Revokes a client: ignores what it signs after `manifest`, and if full, after the repository's `change`.
+    /// Revokes a client: manifests after `manifest`, and a full client's changes after `change`, do not count.
     pub fn revoke(
         &self,
         descriptor: &Descriptor,

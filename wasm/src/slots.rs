@@ -29,7 +29,7 @@ impl NewSlot {
         layout::slot(self.id)
     }
 
-    /// The unsealed slot, from which a passphrase for it can be stretched.
+    /// The slot without its sealed secret: all that stretching a passphrase needs.
     pub fn unsealed(&self) -> Vec<u8> {
         self.draft.unsealed()
     }

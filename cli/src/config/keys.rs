@@ -90,7 +90,7 @@ pub struct Missing {
     pub path: String,
 }
 
-/// Notes which files and paths to back up, named by the keys of a profile, do not exist.
+/// Notes missing files that the keys of a profile name, and missing paths to back up.
 pub(super) fn missing(reading: &Reading, profile: &Section, found: &mut BTreeSet<Missing>) -> Result<(), ConfigError> {
     for table in TABLES {
         let section = if table.name.is_empty() { Some(profile) } else { profile.section(reading, table.name)? };

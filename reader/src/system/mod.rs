@@ -1,4 +1,4 @@
-//! System: everything in this crate that differs between operating systems. No other module asks for the system.
+//! System: everything in this crate that differs between operating systems. Only this module asks which one it is.
 
 #[cfg(any(unix, target_os = "wasi"))]
 mod posix;

@@ -104,7 +104,7 @@ impl Library {
     }
 
     /// Changes by which the owner sets an encoded policy, and releases snapshots that hold their series. The caller has
-    /// shown the consequences. `tags` names the policy's tags: it has only ids, and perhaps no snapshot has them.
+    /// shown the consequences. `tags` names the tags, for which the policy has only ids: perhaps no snapshot has them.
     pub fn decide(
         &self,
         client: &Client,

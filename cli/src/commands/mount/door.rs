@@ -84,8 +84,8 @@ impl Door {
         request.headers_mut().remove(CONTENT_LENGTH);
         // With this header, the library lists whole snapshots at once.
         request.headers_mut().remove("x-litmus");
-        // The library sends as many parts as the header names, each up to the whole file, and its sums with their ends
-        // may overflow. Without the header it sends the file once.
+        // The library sends as many parts as the header names, each up to the whole file, and may overflow when it adds
+        // to their ends. Without the header it sends the file once.
         if request.headers().get(RANGE).is_some_and(|range| !is_one_part(range)) {
             request.headers_mut().remove(RANGE);
         }
