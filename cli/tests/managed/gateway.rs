@@ -137,3 +137,20 @@ fn a_revoked_machine_is_told_so_through_a_gateway() {
     assert!(refused.code != 0 && refused.err.contains("revoked"), "{refused}");
     assert_eq!((owner.snapshots().len(), owner.names("manifests/")), (1, before), "{refused}");
 }
+
+#[test]
+fn a_machine_that_was_revoked_joins_again_through_a_gateway_and_no_other_does() {
+    let owner = managed();
+    let server = serving(&owner);
+    let machine = Machine::bare();
+    join(&server, &machine, &enroll(&owner, "camera", "write-only")).ok();
+    let line = enroll(&owner, "camera-2", "write-only");
+    let refused = join(&server, &machine, &line).exits(1);
+    assert!(refused.err.contains("is a client of that repository already"), "{refused}");
+    owner.ok(&["client", "revoke", "camera"]);
+    // The gateway knows a record for a second.
+    until("it joins", || Some(join(&server, &machine, &line)).filter(|ran| ran.code == 0));
+    machine.write("file", "text");
+    through(&server, &machine, &["backup", "source"]).ran().ok();
+    assert_eq!(owner.json(&["snapshots"])[0]["client_name"], "camera-2");
+}

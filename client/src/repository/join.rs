@@ -58,10 +58,12 @@ pub enum JoinError {
     Job(#[from] JobError),
 }
 
-/// Joins the repository of a backend as the client of the enrollment. Writes the keys before the record, so that this
-/// machine can finish an interrupted run with the same line, and no other machine can use the line then.
+/// Joins the repository of a backend as the client of the enrollment. `before` is the same backend, which signs as the
+/// client that this machine was until now. Writes the keys before the record, so that this machine can finish an
+/// interrupted run with the same line, and no other machine can use the line then.
 pub fn join(
     backend: &Backend,
+    before: &Backend,
     enrollment: &Enrollment,
     address: &str,
     state_dir: &Path,
@@ -77,8 +79,7 @@ pub fn join(
     let _alone = alone(state_dir)?;
     let mut stale = None;
     let kept = match kept(enrollment, state_dir) {
-        // Keys of a revoked client open nothing any more.
-        Err(JoinError::AlreadyClient(id, role)) if is_revoked(&job, id)? => {
+        Err(JoinError::AlreadyClient(id, role)) if is_over(&job, before, (id, role))? => {
             stale = Some(role);
             None
         }
@@ -139,8 +140,17 @@ fn finished(record: &ClientRecord, kept: Option<&ClientKeys>) -> Result<Option<C
     }
 }
 
-fn is_revoked(job: &JobContext<'_>, client: ClientId) -> Result<bool, JoinError> {
-    Ok(wait(clients::read(job, client))?.is_some_and(|record| record.revoked.is_some()))
+/// Whether the keys of a client that this machine was before open nothing any more: it is revoked, or the repository does
+/// not have it (a full client writes its record again). A gateway lets a machine read its own record only.
+fn is_over(job: &JobContext<'_>, before: &Backend, (id, role): (ClientId, Role)) -> Result<bool, JoinError> {
+    let store = before.store();
+    match wait(clients::read(&JobContext { store: store.as_ref(), ..*job }, id)) {
+        Ok(Some(record)) => Ok(record.revoked.is_some()),
+        Ok(None) => Ok(role == Role::WriteOnly),
+        // To a gateway the keys say who asks. Elsewhere the credentials of the store may lack a right.
+        Err(JobError::Store(StoreError::Denied { .. })) if before.is_behind_gateway() => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The keys that an interrupted run has written for this enrollment.

@@ -64,9 +64,17 @@ fn join_at(
     enrollment: &Enrollment,
     is_first: bool,
 ) -> Result<ClientRecord, Failure> {
-    let mut backend = Backend::open(location, &context.backend_options())?;
-    context.introduce(&backend)?;
-    backend.freeze_replica()?;
+    let open = || {
+        let mut backend = Backend::open(location, &context.backend_options())?;
+        context.introduce(&backend)?;
+        backend.freeze_replica()?;
+        Ok::<_, Failure>(backend)
+    };
+    let backend = open()?;
+    let state_dir = context.places()?.state_of(enrollment.repository);
+    // To a gateway `before` signs with the keys of the client that this machine was until now.
+    let was_another = LocalClient::id_in(&state_dir).is_some_and(|id| id != enrollment.client);
+    let before = (was_another && backend.gateway().is_some()).then(open).transpose()?;
     if let Some(gateway) = backend.gateway().filter(|_| is_first) {
         gateway.join_as(enrollment.client, enrollment.key());
     }
@@ -85,8 +93,8 @@ fn join_at(
             return Err(Failure::Enrollment("the enrollment is for another repository".into()));
         }
     }
-    let state_dir = context.places()?.state_of(enrollment.repository);
-    join(&backend, enrollment, &backend.address(), &state_dir).map_err(Failure::from)
+    join(&backend, before.as_ref().unwrap_or(&backend), enrollment, &backend.address(), &state_dir)
+        .map_err(Failure::from)
 }
 
 /// Reads the enrollment line from a file, from standard input or from the terminal.
