@@ -108,7 +108,14 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     if !wait(is_replica(store.as_ref()))? {
         return Err(SyncError::NotReplica.into());
     }
-    let (repository, owner_key) = owner_of(&target)?;
+    let (repository, owner_key) = match wait(identity(store.as_ref()))? {
+        Some(of) => of,
+        // Without a descriptor only a key slot says whose repository it is. Then "copal repair" writes a new one.
+        None => {
+            let opened = context.open_with(&target, &context.credential()?)?;
+            (opened.id(), opened.owner.verifying_key())
+        }
+    };
     let state_dir = context.places()?.state_of(repository);
     // The last sync may have been interrupted, and an attacker at the source may have written a false state. So rebuild
     // the state from what clients have signed, before the mark goes, so that nothing comes in between.

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use copal_client::backend::Backend;
-use copal_client::met::remember_replica;
+use copal_client::met::{remember_replica, replicas};
 use copal_client::progress::Progress;
 use copal_client::wait::wait;
 use copal_format::id::RepositoryId;
 use copal_jobs::context::JobContext;
-use copal_jobs::replica::{self, Behind, Fault, SyncError, is_replica};
+use copal_jobs::replica::{self, Behind, Fault, SyncError, identity, is_replica};
 use copal_jobs::view::{self, Parts, View};
 use copal_store::Store;
 
@@ -78,7 +78,16 @@ impl<'a> Ends<'a> {
         if !wait(is_replica(target.store().as_ref()))? {
             return Err(SyncError::NotReplica.into());
         }
-        let (repository, owner_key) = owner_of(&target)?;
+        let (repository, owner_key) = match wait(identity(target.store().as_ref()))? {
+            Some(of) => of,
+            // The sync brings a lost descriptor again. Only this machine's note says whose replica it is.
+            None => {
+                let of = owner_of(&source)?;
+                let noted = replicas(&context.places()?.state_of(of.0));
+                let is_noted = noted.iter().any(|replica| replica.absolute() == target.location().absolute());
+                is_noted.then_some(of).ok_or_else(Failure::no_descriptor)?
+            }
+        };
         there.is_met(&target, repository)?;
         context.is_met(&source, owner_of(&source).map_or(repository, |(found, _)| found))?;
         Ok(Self { context, source: source.store(), target, repository, owner_key })

@@ -92,6 +92,36 @@ fn a_replica_has_the_same_keys_and_snapshots_and_restores_the_same_trees() {
 }
 
 #[test]
+fn a_sync_brings_again_what_was_deleted_in_the_replica() {
+    let machine = replicated();
+    machine.write("file", "text");
+    machine.backup(&[]);
+    synced(&machine);
+    let whole = objects_of_replica(&machine);
+    for folder in ["state/", "roots/", "copal/", "index/", "packs/", "keys/", "clients/", "manifests/", "receipts/"] {
+        for name in whole.keys().filter(|name| name.starts_with(folder)) {
+            fs::remove_file(machine.path("replica").join(name)).unwrap();
+        }
+        synced(&machine);
+        assert_eq!(objects_of_replica(&machine), whole, "{folder}");
+    }
+}
+
+#[test]
+fn a_replica_that_has_lost_its_descriptor_is_ended_with_a_key_and_repaired() {
+    let machine = replicated();
+    machine.write("file", "text");
+    let id = machine.backup(&[]);
+    synced(&machine);
+    fs::remove_dir_all(machine.path("replica/copal")).unwrap();
+    on_replica(&machine, &["sync", "--end"]).ok();
+    on_replica(&machine, &["repair"]).ok();
+    on_replica(&machine, &["backup", "source"]).ok();
+    on_replica(&machine, &["restore", &format!("{id}:source"), "-t", "out"]).ok();
+    assert_same(&machine.path("source"), &machine.path("out"));
+}
+
+#[test]
 fn a_sync_copies_only_what_is_missing() {
     let machine = replicated();
     machine.write("large", noise(1, 2_000_000));

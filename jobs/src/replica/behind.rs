@@ -8,6 +8,7 @@ use copal_store::{Key, Store};
 use super::SyncError;
 use super::carrier;
 use crate::context::JobContext;
+use crate::error::JobError;
 use crate::stored::{PACKS, Stored};
 use crate::view::{self, Parts, View};
 
@@ -26,17 +27,24 @@ pub struct Behind {
 
 /// Compares the state of a source (with its records) with a replica.
 pub async fn behind(source: &JobContext<'_>, view: &View, replica: &dyn Store) -> Result<Behind, SyncError> {
-    let there = view::read_parts(replica, &Parts::RECORDS).await?;
+    let there = match view::read_parts(replica, &Parts::RECORDS).await {
+        // It shows nothing, until a sync has brought what is missing.
+        Err(JobError::Damaged { .. } | JobError::StateLost { .. }) => None,
+        there => Some(there?),
+    };
+    let shows = |key| there.as_ref().is_some_and(|there| there.state.snapshots.contains_key(key));
     let stored = Stored::list(&JobContext { store: replica, ..*source }, PACKS).await?;
     let is_kept = |state| state == SnapshotState::Kept;
-    let missing = view.state.snapshots.iter().filter(|(key, snapshot)| {
-        is_kept(snapshot.state) && !snapshot.partial && !there.state.snapshots.contains_key(key)
-    });
+    let missing = view
+        .state
+        .snapshots
+        .iter()
+        .filter(|(key, snapshot)| is_kept(snapshot.state) && !snapshot.partial && !shows(key));
     let accepted: Vec<Time> = missing.map(|(_, snapshot)| snapshot.accepted).collect();
     let packs = view.state.packs.iter();
     let packs = packs.filter(|(id, record)| !stored.objects.contains_key(&Prunable::Pack(record.place, **id)));
     Ok(Behind {
-        root: there.number(),
+        root: there.as_ref().map_or(0, View::number),
         snapshots: accepted.len() as u64,
         bytes: packs.fold(0, |sum: u64, (_, record)| sum.saturating_add(record.length)),
         oldest: accepted.into_iter().min(),
