@@ -39,6 +39,9 @@ pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
         OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
             Failure::NewerFormat { found: version.into(), known: FORMAT }
         }
+        OpenError::Another { location, found, met } => {
+            Failure::AnotherRepository { location: location.to_string(), found, met }
+        }
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => error.into(),
         OpenError::Job(error) => error.into(),

@@ -327,3 +327,14 @@ fn a_client_whose_record_is_damaged_is_listed_as_such() {
     let listed = owner.run(&["client", "list", "--json"]).exits(4);
     assert!(listed.json().as_array().unwrap().iter().any(|row| !row["problem"].is_null()), "{listed}");
 }
+
+#[test]
+fn another_repository_in_the_place_of_a_write_only_machines_own_is_told_as_such() {
+    let (owner, stranger) = (managed(), Machine::bare());
+    stranger.init(&[]).ok();
+    let camera = joined(&owner, "camera", "write-only");
+    fs::rename(owner.path("repository"), owner.path("away")).unwrap();
+    fs::rename(stranger.path("repository"), owner.path("repository")).unwrap();
+    let refused = upload(&camera, &[]).exits(1);
+    assert!(refused.kind() == "another_repository", "{refused}");
+}

@@ -167,7 +167,7 @@ fn of_open(error: &OpenError) -> ErrorKind {
         OpenError::NoRepository(_) => ErrorKind::Absent,
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => ErrorKind::Secret,
         OpenError::DamagedSlot { .. } | OpenError::Descriptor { .. } => ErrorKind::Damaged,
-        OpenError::Costly(_) => ErrorKind::Refused,
+        OpenError::Costly(_) | OpenError::Another { .. } => ErrorKind::Refused,
         OpenError::Store(error) => of_store(error),
         OpenError::Job(error) => of_job(error),
     }

@@ -42,6 +42,12 @@ impl Enrolled {
         let store = backend.store();
         let (object, newest) =
             list_descriptors(&store)?.pop().ok_or_else(|| OpenError::NoRepository(backend.location().clone()))?;
+        if let Some(found) =
+            newest.as_ref().ok().map(|there| there.repository).filter(|id| *id != credentials.repository)
+        {
+            let (location, met) = (backend.location().clone(), credentials.repository);
+            return Err(OpenError::Another { location, found, met });
+        }
         let (descriptor, kem) = newest
             .and_then(|descriptor| {
                 let kem = descriptor.kem_of(credentials.repository, credentials.owner)?;

@@ -94,6 +94,9 @@ pub enum OpenError {
     /// A slot that might open was not tried, because nobody agreed to its cost.
     #[error(transparent)]
     Costly(Costly),
+    /// A write-only client's repository is not the one that is there.
+    #[error("{location} holds repository {}, and this machine is a client of {}", .found.short(), .met.short())]
+    Another { location: Location, found: RepositoryId, met: RepositoryId },
     /// The descriptor is of a newer format. A write-only client also refuses a damaged, older or foreign one.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
