@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::kit::{Harm, Machine, Ran, text};
+use crate::kit::{Harm, Machine, Ran, Run, text};
+use crate::managed::world::joined;
 use serde_json::Value;
 
 /// A machine that has saved twice, and the objects that there were after the first time.
@@ -144,6 +145,56 @@ fn a_revocation_that_is_gone_is_said_by_every_command_that_reads() {
     all_say(&machine, &["this machine has seen version 2 of the client"]);
     let refused = machine.run(&["backup", "source"]).exits(4);
     assert!(refused.err.contains("has seen version 2"), "{refused}");
+}
+
+#[test]
+fn each_machine_accepts_an_older_copy_once_its_index_is_made_again() {
+    let (owner, _) = twice();
+    let desk = joined(&owner, "desk", "full");
+    let save = |options: &[&str]| {
+        desk.write("file", format!("{options:?}"));
+        let backup = [&["backup", "source"], options].concat();
+        desk.command(&backup).env("COPAL_KEY_FILE", owner.path("key")).ran()
+    };
+    save(&[]).ok();
+    let copy = owner.objects();
+    owner.ok(&["tag", "latest", "--add", "later"]);
+    save(&["--force"]).ok();
+    put_back(&owner, &copy);
+    for options in [&[][..], &["--another"]] {
+        let refused = save(options).exits(4);
+        assert!(refused.err.contains("has seen root") && refused.err.contains("rebuild-index"), "{refused}");
+    }
+    owner.run(&["rebuild-index"]);
+    let refused = save(&[]).exits(4);
+    assert!(refused.err.contains("has seen change 1") && refused.err.contains("--another"), "{refused}");
+    let accepted = save(&["--another"]).ok();
+    assert!(accepted.err.contains("and accepted: this machine has seen change 1"), "{accepted}");
+    assert!(!save(&["--force"]).ok().err.contains("accepted"));
+}
+
+#[test]
+fn after_a_change_is_lost_the_owner_signs_another_policy_and_prunes_again() {
+    let machine = Machine::saved([("file", "1")]);
+    machine.ok(&["tag", "latest", "--add", "a"]);
+    machine.ok(&["tag", "latest", "--add", "b"]);
+    machine.damage("changes/00000000000000000002", Harm::Delete);
+    machine.run(&["rebuild-index"]).exits(4);
+    machine.run(&["prune"]).exits(4);
+    machine.set_policy("");
+    machine.ok(&["prune"]);
+    machine.ok(&["policy", "show"]);
+}
+
+#[test]
+fn a_client_whose_record_is_lost_writes_it_again_once_that_is_accepted() {
+    let (machine, _) = twice();
+    machine.names("clients/").iter().for_each(|name| machine.damage(name, Harm::Delete));
+    let refused = machine.run(&["backup", "source"]).exits(4);
+    assert!(refused.err.contains("--another"), "{refused}");
+    machine.backup(&["--another"]);
+    assert_eq!(machine.snapshots().len(), 3);
+    machine.run(&["check", "--full"]).ok();
 }
 
 #[test]

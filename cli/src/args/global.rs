@@ -47,7 +47,7 @@ pub struct Global {
     /// File of certificates to trust besides the system's, for a gateway with its own authority.
     #[arg(long, value_name = "FILE", env = "COPAL_CA_FILE", global = true)]
     pub ca_file: Option<PathBuf>,
-    /// Accept another repository at a place where this machine has seen a different one.
+    /// Accept another repository where this machine has seen a different one, or an older state that was put back on purpose.
     #[arg(long, global = true)]
     pub another: bool,
     /// Most bytes to store each second, like 500k or 5M; 0: no limit.

@@ -34,12 +34,17 @@ impl Context<'_> {
         let store = repository.store().as_ref();
         lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
         if !lost.is_empty() {
-            self.report.note(&format!("newer snapshots may be missing from this output: {}", Failure::REMEDY_OLDER));
+            let is_root = lost.iter().any(|(object, _)| layout::root_number(object).is_some());
+            self.report.note(&format!(
+                "newer snapshots may be missing from this output: {}",
+                Failure::remedy_of_older(is_root)
+            ));
         }
         Ok(lost)
     }
 
-    /// Lists the objects that are older than this machine has seen them. If there are none, remembers the state.
+    /// Lists the objects that are older than this machine has seen them. If there are none, or if the user accepts them,
+    /// remembers the state.
     pub(super) fn older(
         &self,
         store: &dyn Store,
@@ -48,7 +53,19 @@ impl Context<'_> {
         clients: &str,
     ) -> Result<Vec<(String, String)>, Failure> {
         let memory = memory_of(state_dir, &self.location()?);
-        Met::older(store, &memory, view.root.as_ref(), clients).map_err(Failure::from)
+        let older = Met::older(store, &memory, view.root.as_ref(), clients)?;
+        // An older root first needs a new index, whose root is numbered above all that any machine has met.
+        if older.is_empty()
+            || !self.global.another
+            || older.iter().any(|(object, _)| layout::root_number(object).is_some())
+        {
+            return Ok(older);
+        }
+        Met::now(store, view.root.as_ref(), clients)?.keep(&memory);
+        for (object, why) in older {
+            self.report.note(&format!("{object} is older than it was, and accepted: {why}"));
+        }
+        Ok(Vec::new())
     }
 
     /// Fails if the state is older than one this machine has met; called before writes.

@@ -49,7 +49,15 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let now = Time(wait(repository.store().now())?.0);
     let would_expire = expirable(&signed, &view.state.snapshots, now).len() as u64;
     let would_hold = held(&signed, &view.state.snapshots, Time(i64::MAX)).len() as u64;
-    let before = wait(in_force::current(&repository.job(), &view))?;
+    let before = match wait(in_force::current(&repository.job(), &view)) {
+        // The new policy ends just that.
+        Err(JobError::Damaged { object, .. }) => {
+            let why = "it may have held the policy in force: whether its floor and hold still count cannot be told";
+            context.report.warn(&format!("{object} is lost or damaged, and {why}"));
+            None
+        }
+        before => before?,
+    };
     let lingers = before.and_then(|(_, before)| Lingering::after(lingering(&view), &before, &signed, now));
     let lingers = lingers.map(Into::into);
     let mut summary = PolicySummary { change: None, would_expire, would_hold, lingers, dry_run: options.dry_run };

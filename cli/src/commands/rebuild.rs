@@ -13,7 +13,7 @@ use crate::report::upkeep::RebuildReport;
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open_bare()?;
     if repository.backend().is_behind_gateway() {
-        return Err(Failure::NoJobThere("rebuild the index"));
+        return Err(Failure::NotThere("rebuild the index"));
     }
     if repository.descriptor.is_none() {
         return Err(Failure::no_descriptor());

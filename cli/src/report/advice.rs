@@ -3,12 +3,14 @@
 use std::io;
 
 use copal_client::backend::IsReplica;
+use copal_client::causes::with_causes;
 use copal_client::exported::{IsExport, NotExport};
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
 use copal_client::restic::ResticError;
 use copal_format::keys::slot::SlotKind;
+use copal_format::layout;
 use copal_jobs::replica::SyncError;
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
@@ -19,8 +21,17 @@ use crate::secrets::SecretError;
 use crate::system::is_input_output;
 
 impl Failure {
-    /// The advice for a repository that shows an older state than this machine has seen.
-    pub const REMEDY_OLDER: &str = "\"copal check\" lists what is missing; \"copal rebuild-index\" makes a new index from what is left; then revoke again the clients that were revoked";
+    /// The advice for a repository that shows an older state than this machine has seen, by whether its root is older.
+    pub fn remedy_of_older(is_root: bool) -> &'static str {
+        match is_root {
+            true => {
+                "\"copal check\" lists what is missing; if the newer state is lost, \"copal rebuild-index\" on the store itself makes a new index from what is left; then revoke again the clients that were revoked"
+            }
+            false => {
+                "\"copal check\" lists what is missing; if an older copy was put back on purpose, and \"copal rebuild-index\" or \"copal sync --end\" was run on it, accept it once with --another, and revoke again the clients that were revoked"
+            }
+        }
+    }
 
     /// The advice for this failure, if there is any.
     pub fn advice(&self) -> Option<&'static str> {
@@ -96,6 +107,9 @@ impl Failure {
             Self::WrongSecret(_) => {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
             }
+            Self::NoKey(SlotKind::RecoveryCode) => {
+                "open it with a passphrase or a key file; \"copal key list\" shows what opens it"
+            }
             Self::NoKey(_) => {
                 "open it with another kind of key, like the recovery code; if keys/ is empty, bring its files back: nothing opens the repository without them"
             }
@@ -107,9 +121,12 @@ impl Failure {
             Self::Revoked { .. } => {
                 "its earlier snapshots are kept; the owner may let the machine join again with \"copal client add\""
             }
-            Self::Older { .. } => Self::REMEDY_OLDER,
+            Self::Older { object, .. } => Self::remedy_of_older(layout::root_number(object).is_some()),
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
+            }
+            Self::NotThere(_) => {
+                "run it where the store itself can be reached, with -r: s3://... or a directory, while nothing else writes to it"
             }
             Self::NoJobThere(_) => {
                 "wait for the server's schedule, or reach the store itself with -r: s3://... or a directory"
@@ -164,7 +181,7 @@ impl Failure {
                 "\"copal repair\" writes a new descriptor; until then everything can be restored"
             }
             Self::Damaged { object, .. } if object.starts_with("clients/") => {
-                "neither of its two copies is whole: move them out of the repository and run \"copal backup\" on the machine that they belong to, which writes them again"
+                "neither of its two copies is whole: move them out of the repository and run \"copal backup --another\" on the machine that they belong to, which writes them again"
             }
             Self::Damaged { object, .. } if object.starts_with("keys/") => {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""
@@ -210,6 +227,9 @@ pub(super) fn is_index(object: &str) -> bool {
 
 fn advice_on_store(error: &StoreError) -> Option<&'static str> {
     Some(match error {
+        StoreError::Full { source, .. } if !source.is::<io::Error>() => {
+            "ask whoever runs the server for room or for a larger quota; existing snapshots are not affected"
+        }
         StoreError::Full { .. } => return advice_on(&io::ErrorKind::StorageFull.into()),
         StoreError::Denied { source, .. } if matches!(source.downcast_ref(), Some(Trouble::Credentials(_))) => {
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
@@ -227,6 +247,9 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
         StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
         StoreError::Transient { .. } => "look at the address and the network, or run it again in a while",
+        StoreError::Io { source, .. } if with_causes(source.as_ref()).contains(CERTIFICATE) => {
+            "if the gateway has an authority of its own, name its certificate with --ca-file; else look at the address, and at the name and the dates of the certificate"
+        }
         StoreError::Io { key, .. } if key == "the gateway's description" => {
             "look at the address; for ssh:// at what ssh says above, and whether \"copal version\" runs there"
         }
@@ -238,6 +261,9 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         StoreError::NotFound { .. } | StoreError::OutOfRange { .. } | StoreError::Crashed => return None,
     })
 }
+
+/// What the TLS library says of every certificate that it refuses.
+const CERTIFICATE: &str = "invalid peer certificate";
 
 fn advice_on_medium(cause: &io::Error) -> Option<&'static str> {
     if is_input_output(cause) {

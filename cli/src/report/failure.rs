@@ -75,6 +75,9 @@ pub enum Failure {
     /// Behind a gateway only the service writes the state and deletes.
     #[error("cannot {0} through a gateway: the server does it on its own schedule")]
     NoJobThere(&'static str),
+    /// A gateway cannot do it, and the service beside it does not do it by itself.
+    #[error("cannot {0} through a gateway")]
+    NotThere(&'static str),
     #[error(transparent)]
     Order(OrderError),
     #[error("this machine's client {} was revoked by the owner", .client.short())]
@@ -237,6 +240,7 @@ impl Failure {
             Self::CostlySlot(_) => "costly_slot",
             Self::NotPermitted { .. }
             | Self::NoJobThere(_)
+            | Self::NotThere(_)
             | Self::Order(_)
             | Self::Revoked { .. }
             | Self::WriteOnly => "not_permitted",

@@ -21,6 +21,9 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
     let full = || io::Error::from(io::ErrorKind::StorageFull);
     let place = PlaceError::Refused { path: "/c".into(), cause: io::ErrorKind::PermissionDenied.into() };
     let (at, id) = (|| "/mnt".to_owned(), RepositoryId([1; 16]));
+    let of_gateway =
+        |why: &str| StoreError::Io { op: Op::Read, key: "the gateway's description".into(), source: why.into() };
+    let full_there = StoreError::Full { op: Op::Create, key: "packs/x".into(), source: "the quota".into() };
     let bad_sector = StoreError::Io { op: Op::Map, key: "index/x".into(), source: io::Error::from(Errno::IO).into() };
     let table: Vec<(Failure, u8, &str)> = vec![
         (Failure::Location(BadLocation::Missing), 2, "COPAL_REPOSITORY"),
@@ -28,6 +31,13 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::Secret(SecretError::MissingNew), 1, "--new-password-file"),
         (Failure::Secret(SecretError::MissingThere), 1, "COPAL_TO_PASSWORD"),
         (Failure::NoKey(SlotKind::KeyFile), 12, "recovery code"),
+        (Failure::NoKey(SlotKind::RecoveryCode), 12, "copal key list"),
+        (Failure::NotThere("rebuild the index"), 1, "the store itself"),
+        (Failure::Older { object: "roots/99999999999999999998".into(), why: String::new() }, 4, "rebuild-index"),
+        (Failure::Older { object: "changes/00000000000000000001".into(), why: String::new() }, 4, "--another"),
+        (Failure::Store(of_gateway("invalid peer certificate: UnknownIssuer")), 1, "--ca-file"),
+        (Failure::Store(of_gateway("connection refused")), 1, "copal version"),
+        (Failure::StoreOf { location: at(), error: full_there }, 1, "larger quota"),
         (Failure::Place(place), 1, "who may read"),
         (Failure::NoRepository { location: at() }, 10, "copal init"),
         (Failure::RepositoryGone { location: at(), met: id }, 10, "mount its disk"),
