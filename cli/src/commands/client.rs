@@ -65,7 +65,10 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let created = now(&repository)?;
     let is_taken = |known: &Known| known.name == options.name && !known.is_over(created);
     if known(&repository)?.iter().any(is_taken) {
-        return Err(Failure::Usage(format!("there is a client called \"{}\" already", options.name)));
+        let name = &options.name;
+        return Err(Failure::Usage(format!(
+            "there is a client called \"{name}\" already: choose another name, or revoke it with \"copal client revoke {name}\""
+        )));
     }
     let invited = Invited {
         client: ClientId(random()),
@@ -86,6 +89,12 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let line = enrollment.encode();
     let link = page.map(|page| Invitation::link(&page, &line));
     show_code(context, link.as_ref().unwrap_or(&line));
+    if let (None, Location::Directory(path)) = (&link, repository.backend().location()) {
+        context.report.note(&format!(
+            "the line names {}: a machine that reaches it by another address joins with --repository ADDRESS",
+            path.display()
+        ));
+    }
     let how = match (&link, repository.backend().location()) {
         (Some(_), _) => "opened in a browser, this link joins it to the repository",
         (None, Location::Https(_)) => {

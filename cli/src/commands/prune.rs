@@ -52,11 +52,21 @@ fn there(context: &Context<'_>, backend: &Backend, options: &Prune) -> Result<Ex
     warn_of_grace(context, grace, options.dry_run);
     let repack_most = options.max_repack.map(|size| size.0);
     let order = JobOrder::Prune { grace: grace.map(|grace| grace.as_secs()), repack_most, dry_run: options.dry_run };
-    report(context, &context.order(backend, &order)?, &Anew::default(), None, (options.dry_run, started))
+    report(
+        context,
+        &context.order(backend, &order)?,
+        &Anew::default(),
+        None,
+        (options.dry_run, is_graceless(grace), started),
+    )
+}
+
+fn is_graceless(grace: Option<Duration>) -> bool {
+    grace.is_some_and(|grace| grace.is_zero())
 }
 
 fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: bool) {
-    if grace.is_some_and(|grace| grace.is_zero()) && !is_dry_run {
+    if is_graceless(grace) && !is_dry_run {
         context.report.warn("without a grace period a backup that runs at the same time, anywhere, may lose data");
     }
 }
@@ -89,7 +99,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: &Prun
         wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes)))?;
     }
     let sizes = if options.dry_run { None } else { Some([before, packed(context, repository)?]) };
-    report(context, &done, &anew, sizes, (options.dry_run, started))
+    report(context, &done, &anew, sizes, (options.dry_run, is_graceless(Some(how.grace)), started))
 }
 
 fn packed(context: &Context<'_>, repository: &Repository) -> Result<u64, Failure> {
@@ -101,7 +111,7 @@ fn report(
     done: &job::Report,
     anew: &Anew,
     sizes: Option<[u64; 2]>,
-    (is_dry_run, started): (bool, Instant),
+    (is_dry_run, is_graceless, started): (bool, bool, Instant),
 ) -> Result<Exit, Failure> {
     if done.is_full {
         let left = human::size(done.bytes_postponed);
@@ -131,6 +141,7 @@ fn report(
         chunks_repeated: done.unproven_copies,
         seconds: started.elapsed().as_secs_f64(),
         dry_run: is_dry_run,
+        is_graceless,
     })?;
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }

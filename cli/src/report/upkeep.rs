@@ -109,6 +109,9 @@ pub struct PruneReport {
     pub chunks_repeated: u64,
     pub seconds: f64,
     pub dry_run: bool,
+    /// Whether it ran without a grace period.
+    #[serde(skip)]
+    pub is_graceless: bool,
 }
 
 impl Answer for PruneReport {
@@ -140,7 +143,9 @@ impl Answer for PruneReport {
                 Some(time) => writeln!(out, "{pending} can be freed by a prune after {}", human::time(time.0))?,
                 None => writeln!(out, "{pending} can be freed by a later prune")?,
             }
-            writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")?;
+            if !self.is_graceless {
+                writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")?;
+            }
         }
         if self.snapshots_stay > 0 {
             let stay = things(self.snapshots_stay, "forgotten snapshot", "forgotten snapshots");

@@ -153,7 +153,7 @@ async fn in_shares(gateway: &Gateway, role: Role) -> Result<Option<Vec<Listed>>,
 fn within(what: &str, most: Option<u64>, used: u64, asked: u64) -> Result<(), Problem> {
     match most {
         Some(most) if used.saturating_add(asked) > most => {
-            let detail = format!("{what} {most} bytes, of which {used} are used");
+            let detail = format!("{what} {most} bytes, of which {used} are used: {asked} more are too many");
             let problem = Problem::new("quota", StatusCode::FORBIDDEN, detail);
             Err(problem.with("quota", json!(most)).with("used", json!(used)))
         }
