@@ -51,7 +51,7 @@ pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> +
 /// not rely on an object that is about to go. The root must still exist.
 ///
 /// Anybody who may write states may doom. So a pack doomed neither by this run (`own`) nor by a recorded prune stays
-/// until it is as old as an orphan: a client may be about to name it. Packs in `claimed` stay too.
+/// until it is as old as an orphan: a client may be about to name it. Packs in `claimed` stay too, and stay doomed.
 pub(super) async fn delete_doomed(
     job: &JobContext<'_>,
     (view, (root, hash)): (&View, (&Root, ObjectHash)),
@@ -67,7 +67,8 @@ pub(super) async fn delete_doomed(
     let mut names = Vec::new();
     for (name, need) in needs(job, view, doomed).await? {
         match need {
-            _ if matches!(name, Prunable::Pack(_, id) if claimed.contains(&id)) => cleared.spared.push(name),
+            // It stays doomed, because a prune that sleeps may be about to delete it. So ingest rejects the manifest.
+            _ if matches!(name, Prunable::Pack(_, id) if claimed.contains(&id)) => {}
             Need::None => names.push(name),
             _ if is_planted(Mistake::DoomedUnchecked) => names.push(name),
             Need::Unknown => {}
