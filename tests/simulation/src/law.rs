@@ -24,6 +24,8 @@ pub(super) struct Law {
     pub(super) number: u64,
     /// The policy in force and the change that holds it.
     pub(super) policy: Option<(u64, SignedPolicy)>,
+    /// All policies that were in force, and who signed each.
+    policies: Vec<(u64, ClientId, SignedPolicy)>,
     /// Snapshots that the owner has released.
     pub(super) released: BTreeSet<SnapshotId>,
     /// Snapshots that somebody has forgotten, and the changes that say so.
@@ -59,12 +61,18 @@ impl Law {
                 continue;
             }
             let may_take = |operation: &&Operation| is_owners || matches!(operation, Operation::Forget(_));
-            change.operations.iter().filter(may_take).for_each(|operation| self.take(operation));
+            change.operations.iter().filter(may_take).for_each(|operation| self.take(operation, change.client));
         }
         Ok(())
     }
 
-    fn take(&mut self, operation: &Operation) {
+    /// After a rebuild nothing counts that a client has signed whom the owner has revoked since.
+    pub(super) fn rebuild(&mut self, is_revoked: impl Fn(ClientId) -> bool) {
+        self.policies.retain(|(_, client, _)| !is_revoked(*client));
+        self.policy = self.policies.last().map(|(number, _, policy)| (*number, policy.clone()));
+    }
+
+    fn take(&mut self, operation: &Operation, by: ClientId) {
         if let Operation::Forget(snapshots) = operation {
             for snapshot in snapshots {
                 self.forgotten.entry(*snapshot).or_default().insert(self.number);
@@ -76,6 +84,7 @@ impl Law {
         if let Some((bytes, true)) = operation.policy()
             && let Ok(policy) = SignedPolicy::decode(bytes)
         {
+            self.policies.push((self.number, by, policy.clone()));
             self.policy = Some((self.number, policy));
         }
     }

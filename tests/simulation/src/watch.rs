@@ -169,6 +169,9 @@ impl Watch {
             let last = picture.root.change_head.map_or(0, |(number, _)| number);
             let policy = picture.root.policy.map_or(0, |(number, _)| number);
             law.read_to(memory, (last, policy), self.owner, |client| seen.thefts.is_revoked(client))?;
+            if picture.root.rebuilt {
+                law.rebuild(|client| seen.thefts.is_revoked(client));
+            }
             oracle::check_law(&law, &picture)?;
             if let Some(live) = &seen.live {
                 picture.check_after(live)?;
