@@ -12,6 +12,7 @@ use copal_client::verify::ReadData;
 use copal_client::verify::{self, Outcome, verify};
 use copal_client::wait::wait;
 use copal_format::id::SnapshotId;
+use copal_format::layout;
 use copal_gateway::orders::JobOrder;
 use copal_jobs::view::{self, Parts};
 
@@ -140,5 +141,8 @@ fn answer(
         bytes_read: outcome.bytes_read,
         seconds: started.elapsed().as_secs_f64(),
     })?;
+    if let Some((object, _)) = lost.first() {
+        context.report.note(Failure::remedy_of_older(layout::root_number(object).is_some()));
+    }
     Ok(if ok { Exit::Done } else { Exit::Damage })
 }

@@ -268,28 +268,33 @@ impl Answer for CheckReport {
                     "{} found; {read} in {time}",
                     things(self.errors.len() as u64, "damaged object", "damaged objects")
                 )?;
-                writeln!(out, "{}", self.remedy())
+                self.remedy().map_or(Ok(()), |remedy| writeln!(out, "{remedy}"))
             }
         }
     }
 }
 
 impl CheckReport {
-    /// What to do first about the findings.
-    fn remedy(&self) -> &'static str {
-        let mut needed = self.errors.iter().filter(|damage| damage.kind != DamageKind::Stale).peekable();
-        if needed.peek().is_none() {
-            return "No snapshot needs these objects: \"copal repair\" restores lost copies, and prune removes the rest.";
-        }
-        // A damaged index may make other objects look damaged too.
-        match needed.any(|damage| is_index(&damage.object)) {
-            true => {
+    /// What to do first about the findings; none if only an older state was found.
+    fn remedy(&self) -> Option<&'static str> {
+        self.errors.first()?;
+        let needed = || self.errors.iter().filter(|damage| damage.kind != DamageKind::Stale);
+        let is_pack = |object: &str| ["packs/", "moved/"].iter().any(|folder| object.starts_with(folder));
+        Some(match needed().next() {
+            None => {
+                "No snapshot needs these objects: \"copal repair\" restores lost copies, prune removes packs and parts of the state, and docs/recovery.md says what to do about others."
+            }
+            // A damaged index may make other objects look damaged too.
+            _ if needed().any(|damage| is_index(&damage.object)) => {
                 "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
             }
-            false => {
+            _ if needed().any(|damage| is_pack(&damage.object)) => {
                 "Back up the sources again: that replaces lost data that they still have. Then run \"copal repair\"."
             }
-        }
+            _ => {
+                "No backup brings these objects again. \"copal repair\" mends descriptors and single copies; for each other kind, \"Repair lost or damaged objects\" in docs/recovery.md says what to do."
+            }
+        })
     }
 }
 
@@ -342,11 +347,13 @@ mod tests {
             let errors = found.iter().map(damage).collect();
             CheckReport { ok: false, errors, snapshots_checked: None, packs_read: 1, bytes_read: 10, seconds: 0.5 }
                 .remedy()
+                .unwrap()
         };
         let (missing, damaged, stale) = (DamageKind::Missing, DamageKind::Damaged, DamageKind::Stale);
         assert!(told(&[(missing, "packs/00/ab"), (stale, "index/ab")]).contains("Back up the sources again"));
         assert!(told(&[(damaged, "packs/00/ab"), (damaged, "index/ab")]).contains("copal rebuild-index"));
         assert!(told(&[(missing, "state/ab")]).contains("copal rebuild-index"));
         assert!(told(&[(stale, "roots/1"), (stale, "keys/ab/a")]).contains("No snapshot needs these"));
+        assert!(told(&[(missing, "changes/2"), (damaged, "copal/1")]).contains("docs/recovery.md"));
     }
 }
