@@ -365,3 +365,19 @@ fn damage_of_the_last_snapshot_makes_the_backup_walk_everything() {
     assert!(ran.code == 0, "{}", ran.err);
     assert!(text(&first_json(&ran.text())["gap"]).contains("cannot be read"), "{}", ran.text());
 }
+
+#[test]
+fn a_path_that_has_lost_its_files_is_looked_at_whatever_a_list_has() {
+    let machine = Machine::with([("disk/file", "1"), ("home/file", "1")]);
+    fs::write(machine.path("list"), "source/home/file\n").unwrap();
+    let save = |options: &[&str]| machine.run(&[&["backup", "source/disk", "source/home", "--json"], options].concat());
+    save(&[]).ok();
+    machine.remove("disk/file");
+    for options in [&[][..], &["--changed-from", "list"], &["--changed-from", "list"]] {
+        let ran = save(options).exits(3);
+        assert_eq!(ran.json()["narrowed"], false, "{ran}");
+    }
+    machine.write("disk/file", "1");
+    save(&["--changed-from", "list"]).ok();
+    assert_eq!(save(&["--changed-from", "list"]).ok().json()["narrowed"], true);
+}

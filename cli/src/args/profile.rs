@@ -209,12 +209,26 @@ fn when(text: &str) -> Result<String, String> {
 fn is_calendar(word: &str) -> bool {
     let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     let is_day = |part: &str| part.is_empty() || days.iter().any(|day| part == *day || part == &day[..3]);
-    CALENDARS.contains(&word) || word.split([',', '.']).all(is_day)
+    let has_day = word.contains(|sign: char| sign.is_ascii_alphabetic());
+    CALENDARS.contains(&word) || has_day && word.split([',', '.', '-']).all(is_day)
 }
 
 /// The words of systemd for a calendar.
-const CALENDARS: [&str; 9] =
-    ["minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually", "yearly", "annually"];
+const CALENDARS: [&str; 13] = [
+    "minutely",
+    "hourly",
+    "daily",
+    "weekly",
+    "monthly",
+    "quarterly",
+    "semiannually",
+    "semi-annually",
+    "biannually",
+    "bi-annually",
+    "yearly",
+    "annually",
+    "anually",
+];
 
 /// Only signs of crontabs: the text goes into one.
 fn fields(text: &str) -> Result<String, String> {
@@ -233,10 +247,10 @@ mod tests {
     #[test]
     fn calendars_hold_nothing_that_ends_their_line() {
         assert_eq!(when(" Mon..Fri *-*-* 22:00 ").as_deref(), Ok("Mon..Fri *-*-* 22:00"));
-        for good in ["daily", "Weekly", "Mon,Wed..Fri", "sunday 3:00", "*:0/15", "weekly Europe/Berlin"] {
+        for good in ["daily", "Weekly", "Mon,Wed..Fri", "sunday 3:00", "mon-fri", "*:0/15", "weekly Europe/Berlin"] {
             assert_eq!(when(good).as_deref(), Ok(good));
         }
-        for bad in ["", "daily\nExecStart=/bin/x", "daily%h", "$(x)", "daily;", "sometimes", "funday UTC"] {
+        for bad in ["", "daily\nExecStart=/bin/x", "daily%h", "$(x)", "daily;", "sometimes", "funday UTC", "."] {
             assert!(when(bad).is_err(), "{bad:?}");
         }
         assert_eq!(fields("17  3 * * 1-5\n").as_deref(), Ok("17 3 * * 1-5"));

@@ -40,7 +40,7 @@ pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
             Failure::NewerFormat { found: version.into(), known: FORMAT }
         }
         OpenError::Another { location, found, met } => {
-            Failure::AnotherRepository { location: location.to_string(), found, met }
+            Failure::ClientElsewhere { location: location.to_string(), found, met }
         }
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
         OpenError::Store(error) => error.into(),

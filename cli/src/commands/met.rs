@@ -32,9 +32,11 @@ impl Context<'_> {
             Err(error) => lost.extend([error.blame()?]),
         }
         let store = repository.store().as_ref();
-        lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
+        let older = self.older(store, repository.state_dir(), view, CLIENTS)?;
+        // What is damaged cannot be accepted.
+        let is_root = !lost.is_empty() || older.iter().any(|(object, _)| layout::root_number(object).is_some());
+        lost.extend(older);
         if !lost.is_empty() {
-            let is_root = lost.iter().any(|(object, _)| layout::root_number(object).is_some());
             self.report.note(&format!(
                 "newer snapshots may be missing from this output: {}",
                 Failure::remedy_of_older(is_root)
@@ -59,6 +61,11 @@ impl Context<'_> {
             || !self.global.another
             || older.iter().any(|(object, _)| layout::root_number(object).is_some())
         {
+            return Ok(older);
+        }
+        // Another process of this machine may have remembered a newer root than that of the view.
+        let view = wait(view::read_parts(store, &Parts::NOTHING))?;
+        if view.number() < Met::of_machine(&memory).root_number() {
             return Ok(older);
         }
         Met::now(store, view.root.as_ref(), clients)?.keep(&memory);

@@ -59,6 +59,7 @@ use std::ffi::OsString;
 
 use copal_engine::changing::Mark;
 
+use crate::args::client::Client;
 use crate::args::import::Import;
 use crate::args::{Command, CommandLine};
 use crate::exit::Exit;
@@ -80,8 +81,12 @@ pub fn run() -> Exit {
     let report = Printer::new(&line.global);
     let done = config::with_profile(&line, &report).and_then(|global| {
         let context = Context::new(&global, &report);
-        let uses_others =
-            matches!(line.command, Command::Copy(_) | Command::Sync(_) | Command::Import(_) | Command::Run(_));
+        let uses_others = match &line.command {
+            Command::Copy(_) | Command::Sync(_) | Command::Import(_) | Command::Run(_) => true,
+            Command::Client(client) => matches!(client, Client::Join(_)),
+            Command::Init(init) => init.copy_keys_from.is_some(),
+            _ => false,
+        };
         let done = dispatch(&context, &line.command);
         if uses_others { done } else { done.map_err(|failure| context.with_repository(failure)) }
     });

@@ -52,13 +52,16 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let before = match wait(in_force::current(&repository.job(), &view)) {
         // The new policy ends just that.
         Err(JobError::Damaged { object, .. }) => {
-            let why = "it may have held the policy in force: whether its floor and hold still count cannot be told";
+            let why = "it may have held the policy in force: its floor and hold end now";
             context.report.warn(&format!("{object} is lost or damaged, and {why}"));
             None
         }
         before => before?,
     };
-    let lingers = before.and_then(|(_, before)| Lingering::after(lingering(&view), &before, &signed, now));
+    let lingers = match before {
+        Some((_, before)) => Lingering::after(lingering(&view), &before, &signed, now),
+        None => lingering(&view),
+    };
     let lingers = lingers.map(Into::into);
     let mut summary = PolicySummary { change: None, would_expire, would_hold, lingers, dry_run: options.dry_run };
     if !options.dry_run {

@@ -53,7 +53,7 @@ pub(super) fn run(context: &Context<'_>, options: &look::Stats) -> Result<Exit, 
     Ok(context.exit_of(&history))
 }
 
-/// Whether this is a pack that the state does not have, from a running or killed upload.
+/// Whether this is a pack that the state does not have: of a backup that runs, waits, was rejected or was killed.
 fn is_unclaimed(view: &View, key: &str) -> bool {
     let name = Prunable::parse(key).filter(|name| !view.state.doomed.contains_key(name));
     matches!(name, Some(Prunable::Pack(_, pack)) if !view.state.packs.contains_key(&pack))

@@ -95,6 +95,9 @@ impl Failure {
             Self::RepositoryGone { .. } => {
                 "mount its disk; to make a new repository there, run \"copal init --another\""
             }
+            Self::ClientElsewhere { .. } => {
+                "look at the address, and whether the right disk is mounted; to save there too, join it with a line of its owner"
+            }
             Self::AnotherRepository { .. } => {
                 "mount the right disk; to use this repository too, run the command once with --another"
             }
@@ -181,7 +184,7 @@ impl Failure {
                 "\"copal repair\" writes a new descriptor; until then everything can be restored"
             }
             Self::Damaged { object, .. } if object.starts_with("clients/") => {
-                "neither of its two copies is whole: move them out of the repository and run \"copal backup --another\" on the machine that they belong to, which writes them again"
+                "neither of its two copies is whole: move them out of the repository and run \"copal backup --another\" on the machine that they belong to, which writes them again if it is a full client"
             }
             Self::Damaged { object, .. } if object.starts_with("keys/") => {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""

@@ -46,6 +46,8 @@ pub enum Failure {
     RepositoryGone { location: String, met: RepositoryId },
     #[error("{location} holds repository {}, and held {} when this machine used it", .found.short(), .met.short())]
     AnotherRepository { location: String, found: RepositoryId, met: RepositoryId },
+    #[error("{location} holds repository {}, and this machine is a client of {}", .found.short(), .met.short())]
+    ClientElsewhere { location: String, found: RepositoryId, met: RepositoryId },
     #[error("{location} already holds a repository")]
     RepositoryExists { location: String },
     #[error("{location} is not empty")]
@@ -226,7 +228,7 @@ impl Failure {
             Self::Restic(ResticError::Damaged { .. }) => "damaged",
             Self::Restic(ResticError::Store(_)) => "io",
             Self::Restic(ResticError::Version(_)) => "newer_format",
-            Self::AnotherRepository { .. } => "another_repository",
+            Self::AnotherRepository { .. } | Self::ClientElsewhere { .. } => "another_repository",
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::Sync(SyncError::NotReplica) => "no_replica",

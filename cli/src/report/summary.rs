@@ -279,7 +279,10 @@ impl CheckReport {
     fn remedy(&self) -> Option<&'static str> {
         self.errors.first()?;
         let needed = || self.errors.iter().filter(|damage| damage.kind != DamageKind::Stale);
-        let is_pack = |object: &str| ["packs/", "moved/"].iter().any(|folder| object.starts_with(folder));
+        // A chunk or page that no pack has is named by its id alone.
+        let is_data = |object: &str| {
+            !object.contains('/') || ["packs/", "moved/"].iter().any(|folder| object.starts_with(folder))
+        };
         Some(match needed().next() {
             None => {
                 "No snapshot needs these objects: \"copal repair\" restores lost copies, prune removes packs and parts of the state, and docs/recovery.md says what to do about others."
@@ -288,7 +291,7 @@ impl CheckReport {
             _ if needed().any(|damage| is_index(&damage.object)) => {
                 "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
             }
-            _ if needed().any(|damage| is_pack(&damage.object)) => {
+            _ if needed().any(|damage| is_data(&damage.object)) => {
                 "Back up the sources again: that replaces lost data that they still have. Then run \"copal repair\"."
             }
             _ => {
@@ -304,7 +307,7 @@ pub struct Stats {
     pub files: u64,
     pub logical_bytes: u64,
     pub stored_bytes: u64,
-    /// Bytes of packs that no accepted manifest claims.
+    /// Bytes of packs that no accepted manifest names.
     pub unclaimed_bytes: u64,
     pub packs: u64,
     pub chunks: u64,
@@ -320,7 +323,7 @@ impl Answer for Stats {
         writeln!(out, "stored        {}", human::size(self.stored_bytes))?;
         if self.unclaimed_bytes > 0 {
             let unclaimed = human::size(self.unclaimed_bytes);
-            writeln!(out, "  of it       {unclaimed} in packs of backups that run, or that were killed")?;
+            writeln!(out, "  of it       {unclaimed} in packs that no accepted backup names")?;
         }
         writeln!(out, "packs         {}", human::count(self.packs))?;
         writeln!(out, "chunks        {}", human::count(self.chunks))?;
@@ -354,6 +357,7 @@ mod tests {
         assert!(told(&[(damaged, "packs/00/ab"), (damaged, "index/ab")]).contains("copal rebuild-index"));
         assert!(told(&[(missing, "state/ab")]).contains("copal rebuild-index"));
         assert!(told(&[(stale, "roots/1"), (stale, "keys/ab/a")]).contains("No snapshot needs these"));
+        assert!(told(&[(missing, "changes/2"), (DamageKind::Lost, "c0ffee")]).contains("Back up the sources again"));
         assert!(told(&[(missing, "changes/2"), (damaged, "copal/1")]).contains("docs/recovery.md"));
     }
 }

@@ -336,5 +336,23 @@ fn another_repository_in_the_place_of_a_write_only_machines_own_is_told_as_such(
     fs::rename(owner.path("repository"), owner.path("away")).unwrap();
     fs::rename(stranger.path("repository"), owner.path("repository")).unwrap();
     let refused = upload(&camera, &[]).exits(1);
-    assert!(refused.kind() == "another_repository", "{refused}");
+    assert!(refused.kind() == "another_repository" && refused.err.contains("a line of its owner"), "{refused}");
+}
+
+#[test]
+fn a_write_only_machine_tells_each_time_of_a_path_that_has_lost_its_files() {
+    let (_owner, camera) = with_camera();
+    camera.write("disk/file", "1");
+    camera.write("home/file", "1");
+    let save = |options: &[&str]| {
+        camera.command(&[&["backup", "source/disk", "source/home", "--no-wait"], options].concat()).ran()
+    };
+    save(&[]).ok();
+    camera.remove("disk/file");
+    for _ in 0..2 {
+        let ran = save(&[]).exits(3);
+        assert!(ran.err.contains("/source/disk: it has only directories"), "{ran}");
+    }
+    save(&["--allow-empty"]).ok();
+    save(&[]).ok();
 }

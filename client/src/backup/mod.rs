@@ -283,7 +283,11 @@ pub fn backup<'a>(
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
         let mut parent = Parent::find(access, client, &view, options, source)?;
-        let followed = match listed.as_ref().filter(|_| gap.is_none()).map(|listed| listed.follows(&parent)).transpose()
+        let followed = match listed
+            .as_ref()
+            .filter(|_| gap.is_none())
+            .map(|listed| listed.follows(&parent, &options.paths))
+            .transpose()
         {
             Ok(followed) => followed,
             Err(why) => {

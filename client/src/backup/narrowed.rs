@@ -98,9 +98,13 @@ impl Listed {
     }
 
     /// The snapshot that the list follows, and what was noted of it; a gap if it follows none.
-    pub(super) fn follows(&self, parent: &Parent) -> Result<(Walked, Compared), Gap> {
+    pub(super) fn follows(&self, parent: &Parent, paths: &[Vec<u8>]) -> Result<(Walked, Compared), Gap> {
         if let Some(why) = self.list.doubt {
             return Err(why.into());
+        }
+        // Only a walk tells whether such a path has files again.
+        if parent.is_unread(paths) {
+            return Err(Gap::Troubles);
         }
         let note = self.before.clone().ok_or(Gap::NoNote)?;
         if parent.checkpoint.is_some() {

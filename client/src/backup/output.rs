@@ -149,7 +149,7 @@ impl<'a> Output<'a> {
     fn settle(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         while self.out > 0 {
             match self.stored.recv_timeout(SLICE) {
-                Ok(stored) => self.take(stored?, session, note),
+                Ok(stored) => self.take_result(stored, session, note)?,
                 Err(RecvTimeoutError::Timeout) => self.go_on()?,
                 Err(RecvTimeoutError::Disconnected) => panic!("the storing thread lives as long as this"),
             }
@@ -160,7 +160,7 @@ impl<'a> Output<'a> {
     /// Tells the session what is stored; fails early if a pack could not be.
     fn check(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         while let Ok(stored) = self.stored.try_recv() {
-            self.take(stored?, session, note);
+            self.take_result(stored, session, note)?;
         }
         Ok(())
     }
@@ -170,21 +170,26 @@ impl<'a> Output<'a> {
     pub(super) fn take_stored(&mut self, session: &mut Session, note: &mut Note<'_>) {
         let until = *self.until.get_or_insert(Instant::now() + AFTER_A_WISH_TO_END);
         while self.out > 0 {
-            match self.stored.recv_deadline(until) {
-                Ok(Ok(pack)) => self.take(pack, session, note),
-                Ok(Err(_)) => self.out -= 1,
-                Err(_) => return,
-            }
+            let Ok(stored) = self.stored.recv_deadline(until) else { return };
+            // Only what is stored matters now.
+            let _ = self.take_result(stored, session, note);
         }
     }
 
-    fn take(&mut self, pack: StoredPack, session: &mut Session, note: &mut Note<'_>) {
+    fn take_result(
+        &mut self,
+        stored: Result<StoredPack, BackupError>,
+        session: &mut Session,
+        note: &mut Note<'_>,
+    ) -> Result<(), BackupError> {
         self.out -= 1;
+        let pack = stored?;
         let blocks = pack.table.blocks.iter().filter_map(|row| self.waiting.remove(&row.counter));
         self.progress.add_settled(blocks.sum());
         let is_listed = session.named(pack.number, pack.id) && session.stored(pack.number);
         assert!(is_listed, "a pack is listed until it is stored");
         note(pack.id, &pack.table);
+        Ok(())
     }
 
     /// Fails when uploads have had `AFTER_A_WISH_TO_END` since the interrupt.

@@ -164,10 +164,15 @@ impl Parent {
         self.checkpoint.into_iter().chain(self.snapshot)
     }
 
+    /// Whether the snapshot records one of these paths as unreadable.
+    pub(super) fn is_unread(&self, paths: &[Vec<u8>]) -> bool {
+        self.unread.iter().any(|unread| paths.contains(unread))
+    }
+
     /// Whether the snapshot has anything but directories at a path, or records that it should.
     pub(super) fn has_more_than_directories(&self, path: &TreePath) -> Result<bool, TreeError> {
         let Some(snapshot) = self.snapshot else { return Ok(false) };
-        if self.unread.iter().any(|unread| unread == path.as_bytes()) {
+        if self.is_unread(&[path.as_bytes().to_vec()]) {
             return Ok(true);
         }
         let mut entries = EntryStream::new(&*self.pages, snapshot.root);

@@ -61,7 +61,7 @@ pub enum Gap {
     Checkpoint,
     #[error("some of what is stored is damaged, or wanted again")]
     Damage,
-    #[error("the last backup could not save too many entries")]
+    #[error("the last backup could not save too many entries, or one of the paths")]
     Troubles,
     #[error("{} has several names, and the list may not have all of them", .0.display())]
     Links(PathBuf),

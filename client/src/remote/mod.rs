@@ -38,6 +38,7 @@ use wire::Wire;
 
 pub use identity::Introduction;
 pub use orders::OrderError;
+pub(crate) use problem::Refusal;
 
 /// A store behind a gateway.
 pub struct GatewayStore {

@@ -59,10 +59,21 @@ pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
         "full" | "quota" => StoreError::Full { op, key, source: source.into() },
         "clock" => asked.io(source),
         "busy" | "slow" | "replayed" | "store-gone" => asked.transient(source),
-        _ if is_refusal(reply.status) => StoreError::Denied { op, key, source: source.into() },
+        _ if is_refusal(reply.status) => {
+            StoreError::Denied { op, key, source: Refusal { problem: name, why: source }.into() }
+        }
         _ if may_pass(reply.status) || (name.is_empty() && is_anybodys(reply.status)) => asked.transient(source),
         _ => asked.io(source),
     }
+}
+
+/// Why a gateway refuses a request.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub(crate) struct Refusal {
+    /// The problem's name; empty if something before the gateway has answered.
+    pub(crate) problem: String,
+    why: String,
 }
 
 fn is_refusal(status: StatusCode) -> bool {

@@ -21,6 +21,7 @@ use crate::backend::Backend;
 use crate::credentials::{self, Credentials, KeptError};
 use crate::entropy::{SystemEntropy, secret};
 use crate::places::{PlaceError, alone};
+use crate::remote::Refusal;
 use crate::wait::wait;
 
 /// Why a machine cannot join.
@@ -147,8 +148,14 @@ fn is_over(job: &JobContext<'_>, before: &Backend, (id, role): (ClientId, Role))
     match wait(clients::read(&JobContext { store: store.as_ref(), ..*job }, id)) {
         Ok(Some(record)) => Ok(record.revoked.is_some()),
         Ok(None) => Ok(role == Role::WriteOnly),
-        // To a gateway the keys say who asks. Elsewhere the credentials of the store may lack a right.
-        Err(JobError::Store(StoreError::Denied { .. })) if before.is_behind_gateway() => Ok(true),
+        Err(JobError::Store(StoreError::Denied { source, .. })) if source.is::<Refusal>() => {
+            match source.downcast_ref::<Refusal>().map(|refusal| refusal.problem.as_str()) {
+                Some("client-revoked") => Ok(true),
+                // A client that the gateway does not know has no key to sign with.
+                Some("signature-missing") => Ok(role == Role::WriteOnly),
+                _ => Ok(false),
+            }
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -28,8 +28,10 @@ pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
     if started.is_err() {
         // Units that never ran would be listed as installed. The first error is the one to tell.
         for job in jobs.iter().filter(|job| !before.contains(&job.profile)) {
+            let _ = systemctl(&["disable", "--now", &format!("{}.timer", unit(&job.profile))]);
             let _ = discard(&directory, &job.profile);
         }
+        let _ = systemctl(&["daemon-reload"]);
     }
     started
 }

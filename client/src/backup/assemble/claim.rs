@@ -98,7 +98,10 @@ impl Assembly<'_, '_> {
         packs.sort_by_key(|pack| pack.kind);
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
-            self.claim_at_once(packs, None)?;
+            if let Err(error) = self.claim_at_once(packs, None) {
+                self.carried.packs.extend(rest);
+                return Err(error);
+            }
             packs = rest;
         }
         let hash = self.claim_at_once(packs, snapshot)?;
@@ -116,7 +119,13 @@ impl Assembly<'_, '_> {
         let bytes = packs.iter().map(|pack| pack.length).sum();
         let named = packs.iter().copied().map(ListedPack::named).collect();
         let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
-        let claimed = chain.add(named, snapshot, &self.own)?;
+        let claimed = match chain.add(named, snapshot, &self.own) {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                self.carried.packs.extend(packs);
+                return Err(error.into());
+            }
+        };
         self.attempt.progress.add_claimed(bytes, is_final);
         self.carried.claims.push_back(Claim { claimed, packs, ids: Default::default(), is_final });
         Ok(claimed.hash)
@@ -189,7 +198,9 @@ impl Assembly<'_, '_> {
         if self.attempt.options.is_dry_run {
             return Ok(std::mem::take(&mut self.outcome));
         }
-        if is_same && self.attempt.options.skip_if_unchanged {
+        let is_settled =
+            !self.attempt.options.may_be_empty || !self.attempt.parent.is_unread(&self.attempt.options.paths);
+        if is_same && is_settled && self.attempt.options.skip_if_unchanged {
             return self.finish_without();
         }
         self.compare_clocks();
@@ -248,10 +259,13 @@ impl Assembly<'_, '_> {
                 continue;
             }
             if !is_unread {
-                let why = "only directories are left of what the last snapshot has".to_owned();
+                let why = "it has only directories, and the last snapshot has more, or could not read it";
+                let why = why.to_owned();
                 self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
                 // A snapshot records the first names only.
                 self.outcome.troubles.rotate_right(1);
+                // A write-only client has no troubles of its last snapshot. Its old tree still has the files.
+                self.kept = None;
             }
             self.outcome.unsaved.push(source_of(&path));
         }
