@@ -34,7 +34,7 @@ impl Context<'_> {
         let store = repository.store().as_ref();
         let older = self.older(store, repository.state_dir(), view, CLIENTS)?;
         // What is damaged cannot be accepted.
-        let is_root = !lost.is_empty() || older.iter().any(|(object, _)| layout::root_number(object).is_some());
+        let is_root = !lost.is_empty() || older.iter().any(is_of_root);
         lost.extend(older);
         if !lost.is_empty() {
             self.report.note(&format!(
@@ -57,10 +57,7 @@ impl Context<'_> {
         let memory = memory_of(state_dir, &self.location()?);
         let older = Met::older(store, &memory, view.root.as_ref(), clients)?;
         // An older root first needs a new index, whose root is numbered above all that any machine has met.
-        if older.is_empty()
-            || !self.global.another
-            || older.iter().any(|(object, _)| layout::root_number(object).is_some())
-        {
+        if older.is_empty() || !self.global.another || older.iter().any(is_of_root) {
             return Ok(older);
         }
         // Another process of this machine may have remembered a newer root than that of the view.
@@ -115,4 +112,8 @@ impl Context<'_> {
             Err(_) => Ok(Vec::new()),
         }
     }
+}
+
+fn is_of_root((object, _): &(String, String)) -> bool {
+    layout::root_number(object).is_some()
 }

@@ -39,7 +39,7 @@ pub use walk::Scan;
 pub struct ScanOptions {
     /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
-    /// Where the entries lie. If this moves a source, `roots` has only the source's path in the snapshot.
+    /// Where the entries of each source lie. For a source saved under another path, `roots` has that other path.
     pub as_path: AsPath,
     /// Patterns of entries to leave out. Like all paths of a scan, those they match are paths in the snapshot.
     pub excludes: Filter,

@@ -103,7 +103,7 @@ impl Assembly<'_, '_> {
         let mut linked = HashSet::new();
         let mut files = Sorter::merge([entries]).peekable();
         for link in Sorter::merge([&by_target]) {
-            // Of the links to one path, the last comes first. So does the last of the files at that path.
+            // Among links to the same path, the archive's last one comes first; among files at that path, too.
             let is_before = |file: &Record| (&file.path, link.number) < (&link.path, file.number);
             while files.next_if(is_before).is_some() {}
             let Some((path, own)) = link_of(&link) else { continue };
