@@ -8,6 +8,7 @@ use copal_format::path::TreePath;
 
 use super::WriteError;
 use super::directory::Directory;
+use crate::stat::{EntryStat, FileId};
 use crate::system::{FileExt, Mode, keep_holes};
 
 /// A file of the target, open for writing. Parts that are not written stay holes.
@@ -23,6 +24,11 @@ impl TargetFile {
     /// Sets its length before its content, for files written in pieces or with holes.
     pub fn set_length(&self, bytes: u64) -> Result<(), WriteError> {
         self.file.set_len(bytes).map_err(|error| self.failed(error))
+    }
+
+    /// What identifies it.
+    pub fn id(&self) -> Result<FileId, WriteError> {
+        EntryStat::of(&self.file).map(|stat| stat.id()).map_err(|error| self.failed(error))
     }
 
     /// Lets parts that are not written take no space, before the length is set.

@@ -42,6 +42,9 @@ impl Target {
         let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
         let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
         let object = Object::at(at.place(), openable);
+        if openable {
+            self.recognise(&object, path, metadata)?;
+        }
         // A directory made by this restore has no other attributes, except the target itself.
         let is_new = metadata.kind() == FileType::Directory && self.open.are_alike() && !path.is_top();
         let is_ours = is_new && self.open.all_give((metadata.uid, metadata.gid));
@@ -53,6 +56,13 @@ impl Target {
         self.set_xattrs(&object, path, metadata, Space::System);
         self.set_times(&object, path, metadata);
         Ok(())
+    }
+
+    /// Fails if the entry is not what was made or found here: another user may have exchanged it meanwhile.
+    fn recognise(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
+        let stat = object.stat().map_err(|error| WriteError::io("look at", path, error))?;
+        let is_right = stat.kind() == metadata.kind() && (stat.is_directory() || self.may_take(&stat, metadata));
+        if is_right { Ok(()) } else { Err(WriteError::Exchanged { path: path.clone() }) }
     }
 
     /// Sets the metadata of an existing entry, unless it is right already.
@@ -114,8 +124,10 @@ impl Target {
         if metadata.kind() != FileType::Directory && mode.intersects(powers) && self.leaves_out(Power::Bits, path) {
             mode.remove(powers);
         }
+        // A name may lead to another entry by now.
+        let is_certain = object.is_open();
         for (bit, may_stay) in [(Mode::SUID, owned.user), (Mode::SGID, owned.group)] {
-            if mode.contains(bit) && !may_stay {
+            if mode.contains(bit) && !(may_stay && is_certain) {
                 mode.remove(bit);
                 self.lacks(Lack::SpecialBits, path, Errno::PERM);
             }
@@ -135,7 +147,7 @@ impl Target {
 
     fn set_owner(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Owned {
         if self.options.no_owner {
-            let (uid, gid) = object.owner().unwrap_or((u32::MAX, u32::MAX));
+            let (uid, gid) = object.stat().map_or((u32::MAX, u32::MAX), |stat| (stat.uid, stat.gid));
             return Owned { user: uid == metadata.uid, group: gid == metadata.gid };
         }
         // The value -1 means "do not change" to chown, so it cannot be an owner.
@@ -173,7 +185,9 @@ impl Target {
     fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, space: Space) {
         let wanted = |(name, _): &&Xattr| !self.options.no_xattrs && Space::of(name) == space;
         for (name, value) in metadata.xattrs.iter().filter(wanted) {
-            if is_power(name) && self.leaves_out(Power::Attribute, path) {
+            // A name may lead to another entry by now.
+            let is_uncertain = name == b"security.capability" && !object.is_open();
+            if is_uncertain || (is_power(name) && self.leaves_out(Power::Attribute, path)) {
                 continue;
             }
             let c_name = CString::new(name.as_slice()).map_err(|_| Errno::INVAL);
@@ -201,7 +215,7 @@ impl Metadata<'_> {
         of_group.map_or(self.mode, |[_, _, rights, ..]| self.mode & (!0o070 | u32::from(*rights) << 3))
     }
 
-    fn kind(&self) -> FileType {
+    pub(super) fn kind(&self) -> FileType {
         kind_of(self.mode)
     }
 }

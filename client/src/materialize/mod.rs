@@ -80,6 +80,8 @@ pub enum WriteError {
     Io { act: &'static str, path: TreePath, source: io::Error },
     #[error("something else is in the way of {path}")]
     InTheWay { path: TreePath },
+    #[error("{path} was exchanged for another entry during the restore, and gets no metadata")]
+    Exchanged { path: TreePath },
     #[error("cannot restore into {}", path.display())]
     Target { path: PathBuf, source: io::Error },
 }
@@ -88,7 +90,7 @@ impl WriteError {
     /// The entry that the error is about; the top if it is about the target.
     pub fn path(&self) -> TreePath {
         match self {
-            Self::Io { path, .. } | Self::InTheWay { path } => path.clone(),
+            Self::Io { path, .. } | Self::InTheWay { path } | Self::Exchanged { path } => path.clone(),
             Self::Target { .. } => TreePath::TOP,
         }
     }
@@ -98,7 +100,7 @@ impl WriteError {
         use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         match self {
             Self::Io { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem),
-            Self::InTheWay { .. } => false,
+            Self::InTheWay { .. } | Self::Exchanged { .. } => false,
             Self::Target { .. } => true,
         }
     }
@@ -115,7 +117,7 @@ impl WriteError {
             Self::InTheWay { path } => {
                 Self::io("reach", entry, io::Error::other(format!("something else is in the way of {path}")))
             }
-            target @ Self::Target { .. } => target,
+            other @ (Self::Exchanged { .. } | Self::Target { .. }) => other,
         }
     }
 

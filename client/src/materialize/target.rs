@@ -134,15 +134,15 @@ impl Target {
         Ok(TargetFile { path: path.clone(), file: file.into(), made: Some((at.directory, made_with)) })
     }
 
-    /// Opens a file made earlier for more writing.
-    pub fn reopen_file(&self, path: &TreePath) -> Result<TargetFile, WriteError> {
+    /// Opens a file made earlier for more writing, if it is still this one.
+    pub fn reopen_file(&self, path: &TreePath, made: FileId) -> Result<TargetFile, WriteError> {
         let failed = |error: io::Error| WriteError::io("open", path, error);
         let at = self.at(path).map_err(failed)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&at.directory, &at.name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        match EntryStat::of(&file).map_err(failed)?.kind() {
-            FileType::RegularFile => Ok(TargetFile { path: path.clone(), file: file.into(), made: None }),
-            _ => Err(WriteError::InTheWay { path: path.clone() }),
+        match EntryStat::of(&file).map_err(failed)?.id() == made {
+            true => Ok(TargetFile { path: path.clone(), file: file.into(), made: None }),
+            false => Err(WriteError::Exchanged { path: path.clone() }),
         }
     }
 

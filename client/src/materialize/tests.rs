@@ -77,7 +77,7 @@ fn metadata(mode: u32) -> Metadata<'static> {
 }
 
 fn wanted(size: u64) -> Wanted<'static> {
-    Wanted { kind: FileType::RegularFile, size, mtime: MTIME, points_to: None, device: None, is_alone: true }
+    Wanted { metadata: metadata(0o100644), size, points_to: None, device: None, is_alone: true }
 }
 
 fn write(target: &Target, at: &str, content: &[u8]) {
@@ -182,8 +182,9 @@ fn what_is_not_written_stays_a_hole() {
     let target = place.target(TargetOptions::default());
     let file = target.create_file(&path("sparse"), 0o600).unwrap();
     file.set_length(3 << 20).unwrap();
+    let made = file.id().unwrap();
     drop(file);
-    target.reopen_file(&path("sparse")).unwrap().write_at(1 << 20, &[1; 4096]).unwrap();
+    target.reopen_file(&path("sparse"), made).unwrap().write_at(1 << 20, &[1; 4096]).unwrap();
     let ending = SourceFile::open(&place.at("sparse")).unwrap().finish().unwrap();
     let holes: Vec<_> = ending.holes.iter().map(|hole| (hole.start, hole.end - hole.start)).collect();
     assert_eq!(holes, [(0, 1 << 20), ((1 << 20) + 4096, (2 << 20) - 4096)]);

@@ -13,7 +13,7 @@ use super::handle::Handle;
 use super::work::Work;
 use crate::materialize::{Metadata, Target, TargetFile, TargetState, Wanted, WriteError};
 use crate::read::Xattr;
-use crate::system::{Birth, FileType};
+use crate::system::Birth;
 
 /// The metadata to set once the content is written.
 pub(super) struct LateMetadata {
@@ -193,7 +193,7 @@ impl Restoring {
                 Ok(Some(file)) => Ok(file),
                 Err(error) => Err(error),
             },
-            Handle::Closed => target.reopen_file(&self.place),
+            Handle::Closed(id) => target.reopen_file(&self.place, *id),
         };
         match opened {
             Ok(file) => {
@@ -215,8 +215,8 @@ impl Restoring {
     /// Creates the file; none if the entry that is now in its place must stay.
     fn make(&self, target: &Target) -> Result<Option<TargetFile>, WriteError> {
         if self.replaces {
-            let (kind, size, mtime) = (FileType::RegularFile, self.size, self.late.mtime);
-            let wanted = Wanted { kind, size, mtime, points_to: None, device: None, is_alone: self.is_alone };
+            let (metadata, size) = (self.late.metadata(), self.size);
+            let wanted = Wanted { metadata, size, points_to: None, device: None, is_alone: self.is_alone };
             if matches!(target.make_way(&self.place, &wanted)?, TargetState::Kept | TargetState::Same) {
                 return Ok(None);
             }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::materialize::TargetFile;
+use crate::stat::FileId;
 
 /// The target file of a file during its restore.
 #[derive(Default)]
@@ -13,7 +14,7 @@ pub(super) enum Handle {
     None,
     Open(Arc<TargetFile>),
     /// Created, and closed to save file descriptors.
-    Closed,
+    Closed(FileId),
     /// It could not be created.
     Failed,
     Finished,
@@ -34,8 +35,11 @@ impl OpenFiles {
         drop(files);
         if let Some(eldest) = eldest.and_then(|eldest| eldest.upgrade()) {
             let mut handle = eldest.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(*handle, Handle::Open(_)) {
-                *handle = Handle::Closed;
+            // A file that cannot be told from others stays open.
+            if let Handle::Open(file) = &*handle
+                && let Ok(id) = file.id()
+            {
+                *handle = Handle::Closed(id);
             }
         }
     }

@@ -14,7 +14,9 @@ use super::links::{First, Links, Orphans};
 use super::owners::Owners;
 use super::work::Work;
 use crate::causes::with_causes;
-use crate::materialize::{Created, DirectoriesLater, Overwrite, Power, Target, TargetState, Wanted, WriteError};
+use crate::materialize::{
+    Created, DirectoriesLater, Metadata, Overwrite, Power, Target, TargetState, Wanted, WriteError,
+};
 use crate::system::kind_of;
 
 /// The walk through the tree.
@@ -277,10 +279,17 @@ impl<'a> Walk<'a> {
 
 /// The facts that an existing entry must have to count as this one; not for directories.
 pub(super) fn wanted(entry: &Entry) -> Wanted<'_> {
+    let Entry { owner, mtime, birth, .. } = entry;
     Wanted {
-        kind: kind_of(entry.mode.bits()),
+        metadata: Metadata {
+            mode: entry.mode.bits(),
+            uid: owner.uid,
+            gid: owner.gid,
+            mtime: *mtime,
+            birth: (*birth).into(),
+            xattrs: &entry.extras.xattrs,
+        },
         size: entry.size,
-        mtime: entry.mtime,
         points_to: entry.extras.link_target.as_deref(),
         device: entry.extras.device,
         is_alone: entry.extras.hardlink.is_none(),

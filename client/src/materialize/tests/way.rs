@@ -8,7 +8,7 @@ fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
     let place = Playground::new();
     let target = place.target(TargetOptions::default());
     symlink("there", place.at("link")).unwrap();
-    let link = |points_to| Wanted { kind: FileType::Symlink, points_to: Some(points_to), ..wanted(0) };
+    let link = |points_to| Wanted { metadata: metadata(0o120777), points_to: Some(points_to), ..wanted(0) };
     assert_eq!(target.look(&path("link"), &link(b"there")).unwrap(), TargetState::Same);
     assert_eq!(target.look(&path("link"), &link(b"elsewhere")).unwrap(), TargetState::Taken);
     write(&target, "file", b"1");
@@ -18,19 +18,67 @@ fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
 }
 
 #[test]
+fn root_keeps_no_file_that_somebody_else_may_have_put_there() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    write(&target, "file", b"1");
+    write(&target, "linked", b"1");
+    fs::hard_link(place.at("linked"), place.at("elsewhere")).unwrap();
+    let among = |mode| Wanted { metadata: metadata(mode), is_alone: false, ..wanted(1) };
+    assert_eq!(target.look(&path("linked"), &among(0o100644)).unwrap(), TargetState::Same);
+    // Its other name may lie outside the target.
+    assert_eq!(target.look(&path("linked"), &among(0o104755)).unwrap(), TargetState::Taken);
+    if crate::system::is_root() {
+        std::os::unix::fs::chown(place.at("file"), Some(65_534), None).unwrap();
+        assert_eq!(target.look(&path("file"), &wanted(1)).unwrap(), TargetState::Taken);
+        let renewed = target.renew_metadata(&path("file"), &metadata(0o104755));
+        assert!(matches!(renewed, Err(WriteError::Exchanged { .. })), "{renewed:?}");
+        assert_eq!(EntryStat::of_path(&place.at("file")).unwrap().uid, 65_534);
+    }
+}
+
+#[test]
+fn what_was_exchanged_meanwhile_gets_no_metadata_and_no_content() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    target.ensure_directory(&path("directory")).unwrap();
+    fs::remove_dir(place.at("directory")).unwrap();
+    fs::write(place.at("directory"), "a program").unwrap();
+    let set = target.set_metadata(&path("directory"), &metadata(0o46755));
+    assert!(matches!(set, Err(WriteError::Exchanged { .. })), "{set:?}");
+    assert_eq!(EntryStat::of_path(&place.at("directory")).unwrap().mode & 0o7000, 0);
+    let file = target.create_file(&path("file"), 0o600).unwrap();
+    let made = file.id().unwrap();
+    assert!(target.reopen_file(&path("file"), made).is_ok());
+    fs::rename(place.at("file"), place.at("away")).unwrap();
+    fs::write(place.at("file"), "another").unwrap();
+    assert!(matches!(target.reopen_file(&path("file"), made), Err(WriteError::Exchanged { .. })));
+}
+
+#[test]
+fn a_name_alone_gives_nothing_the_bits_that_give_rights() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    target.fifo(&path("pipe")).unwrap();
+    target.set_metadata(&path("pipe"), &metadata(0o014755)).unwrap();
+    assert_eq!(EntryStat::of_path(&place.at("pipe")).unwrap().mode & 0o7777, 0o755);
+}
+
+#[test]
 fn a_file_that_is_not_older_than_that_of_the_snapshot_stays_if_that_is_wanted() {
     let place = Playground::new();
     let target = place.overwriting(Overwrite::Newer);
     write(&target, "file", b"12345");
     let mtime = target.existing(&path("file")).unwrap().unwrap().mtime;
-    let state = |size, mtime| target.look(&path("file"), &Wanted { mtime, ..wanted(size) }).unwrap();
+    let at = |mtime| Metadata { mtime, ..metadata(0o100644) };
+    let state = |size, mtime| target.look(&path("file"), &Wanted { metadata: at(mtime), ..wanted(size) }).unwrap();
     assert_eq!(state(5, mtime), TargetState::Same);
     assert_eq!(state(6, mtime), TargetState::Kept);
     assert_eq!(state(5, Time(mtime.0 - 1)), TargetState::Kept);
     assert_eq!(state(5, Time(mtime.0 + 1)), TargetState::Taken);
     // It was older when it was looked at, and somebody writes to it before it is replaced.
     fs::write(place.at("file"), "67890").unwrap();
-    let wanted = Wanted { mtime: Time(mtime.0 + 1), ..wanted(5) };
+    let wanted = Wanted { metadata: at(Time(mtime.0 + 1)), ..wanted(5) };
     assert_eq!(target.make_way(&path("file"), &wanted).unwrap(), TargetState::Kept);
     assert_eq!(fs::read(place.at("file")).unwrap(), b"67890");
 }
@@ -107,10 +155,11 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         };
         let target = place.overwriting(overwrite);
         let inside = path("out/below/file");
+        let outside = EntryStat::of_path(&place.path.join("outside/below/file")).unwrap().id();
         let acts: [&dyn Fn() -> Result<(), WriteError>; 11] = [
             &|| target.create_file(&path("out/below/new"), 0o600).map(drop),
             &|| target.create_file(&path("out/new"), 0o600).map(drop),
-            &|| target.reopen_file(&inside).and_then(|file| file.write_at(0, b"escaped")),
+            &|| target.reopen_file(&inside, outside).and_then(|file| file.write_at(0, b"escaped")),
             &|| target.ensure_directory(&path("out/below/new")).map(drop),
             &|| target.symlink(&path("out/below/link"), b"x"),
             &|| target.fifo(&path("out/fifo")),
@@ -128,7 +177,8 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         assert!(!place.at("stolen").exists());
         renew();
         target.set_metadata(&path("out"), &metadata(0o120777)).unwrap();
-        target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
+        let as_directory = target.set_metadata(&path("out"), &metadata(0o040700));
+        assert!(matches!(as_directory, Err(WriteError::Exchanged { .. })), "{as_directory:?}");
         assert_eq!(target.existing(&inside).unwrap(), None);
         let nothing = std::iter::empty::<Result<Held, BadEnd>>();
         assert_eq!(target.surplus(&path("out"), nothing, all, &Stays::default()).unwrap(), Surplus::default());
@@ -143,7 +193,8 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     symlink("../outside/below/file", place.at("file")).unwrap();
     let target = place.overwriting(Overwrite::Always);
     assert!(target.create_file(&path("file"), 0o600).is_err());
-    assert!(target.reopen_file(&path("file")).is_err());
+    let outside = EntryStat::of_path(&place.path.join("outside/below/file")).unwrap().id();
+    assert!(target.reopen_file(&path("file"), outside).is_err());
     assert_eq!(target.make_way(&path("file"), &wanted(4)).unwrap(), TargetState::Free);
     write(&target, "file", b"mine");
     place.assert_outside_is_untouched();

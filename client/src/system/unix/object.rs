@@ -47,13 +47,16 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// Its owner and group.
-    pub(crate) fn owner(&self) -> std::io::Result<(u32, u32)> {
-        let stat = match self.call() {
+    /// Whether it is open, so that nobody can exchange it.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_) | Self::Opened(_))
+    }
+
+    pub(crate) fn stat(&self) -> std::io::Result<EntryStat> {
+        match self.call() {
             Call::File(file) => EntryStat::of(file),
             Call::Name(at) => EntryStat::at(at.directory, at.name),
-        };
-        stat.map(|stat| (stat.uid, stat.gid))
+        }
     }
 
     pub(crate) fn chmod(&self, mode: Mode) -> Result<()> {

@@ -7,6 +7,7 @@ use copal_windows::{AsFd, BorrowedFd, Errno, FileType, Mode, OFlags, OwnedFd, op
 
 use super::extras::{ATTRIBUTES, DIRECTORY, KEPT, kept};
 use crate::system::Birth;
+use crate::system::stat::EntryStat;
 
 /// The place of an entry: an open directory and a name in it.
 #[derive(Copy, Clone)]
@@ -33,9 +34,16 @@ impl<'o> Object<'o> {
         if owner.unwrap_or(0) == 0 && group.unwrap_or(0) == 0 { Ok(()) } else { Err(Errno::OPNOTSUPP) }
     }
 
-    /// Its owner and group: users of Windows have no numbers.
-    pub(crate) fn owner(&self) -> std::io::Result<(u32, u32)> {
-        Ok((super::user(), super::group()))
+    /// Windows has no bits or attributes that give a program more rights.
+    pub(crate) fn is_open(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn stat(&self) -> std::io::Result<EntryStat> {
+        match self {
+            Self::Open(file) => EntryStat::of(file),
+            Self::Named(at) => EntryStat::at(&at.directory, at.name),
+        }
     }
 
     /// Windows keeps no permissions of this form: only those that it shows for everything can be set.
