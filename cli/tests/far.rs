@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_client::backend::Backend;
 use copal_client::backup::{Options, Source, backup};
+use copal_client::changes::{self, ChangeError};
 use copal_client::history::{History, pages};
 use copal_client::location::Location;
 use copal_client::materialize::TargetOptions;
@@ -19,6 +20,7 @@ use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::restore::{Event, Outcome, Request, RestoreError, restore};
 use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
+use copal_format::change::Operation;
 use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
@@ -167,6 +169,38 @@ fn a_snapshot_that_the_store_refuses_is_named_with_the_stores_reason() {
     let history = History::read(&repository, &view).unwrap();
     let [(object, why)] = history.problems.as_slice() else { panic!("{:?}", history.problems) };
     assert!(object.starts_with("manifests/") && why.contains("the owner has revoked this client"), "{why}");
+}
+
+#[test]
+fn a_change_that_the_store_does_not_show_yet_is_not_called_done() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, directory) = (place.path().join("source"), place.path().join("repository"));
+    std::fs::create_dir_all(&source).unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    let is_hidden = Arc::new(AtomicBool::new(false));
+    let hides = is_hidden.clone();
+    // As a cache does that remembers that nothing was there.
+    let script = move |call: &Call<'_>| {
+        let is_read = call.op == Op::Read && call.key.starts_with("changes/");
+        match is_read && hides.load(Ordering::Relaxed) {
+            true => Fate::FailBefore(StoreError::NotFound { key: Key::new(call.key).unwrap() }),
+            false => Fate::Proceed,
+        }
+    };
+    let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
+    let backend = Backend::of_store(&Location::Directory(directory), store);
+    let repository = made(&backend, place.path());
+    let client = LocalClient::load_or_register(&repository, "far").unwrap();
+    back_up(&repository, &client, &source);
+    let view = wait(copal_jobs::view::read(repository.store().as_ref())).unwrap();
+    let id = view.state.snapshots.values().next().unwrap().id;
+
+    is_hidden.store(true, Ordering::Relaxed);
+    let written = changes::write(&repository, &client, vec![Operation::Pin(vec![id])]);
+    assert!(matches!(written, Err(ChangeError::NotFolded { number: 1 })), "{:?}", written.err());
+    is_hidden.store(false, Ordering::Relaxed);
+    let written = changes::write(&repository, &client, vec![Operation::Pin(vec![id])]).unwrap();
+    assert_eq!(written.map(|written| written.number), Some(2));
 }
 
 /// A repository at a backend.

@@ -160,6 +160,9 @@ fn a_new_key_file_opens_and_replaces_no_file() {
     assert_eq!(mode & 0o777, 0o600);
     let before = std::fs::read(machine.path("second")).unwrap();
     machine.run(&["key", "add", "--new-key-file", "second"]).exits(1);
+    let inside = machine.object("keyfile");
+    let refused = machine.run(&["key", "add", "--new-key-file", inside.to_str().unwrap(), "--json"]).exits(1);
+    assert!(refused.kind() == "inside_repository" && !inside.exists(), "it would lie beside what it opens: {refused}");
     assert_eq!(std::fs::read(machine.path("second")).unwrap(), before);
     assert_eq!(keys(&machine).len(), 4);
 }

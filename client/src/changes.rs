@@ -1,5 +1,7 @@
 //! Changes: writes signed changes about snapshots to the repository's chain, and folds them into its state.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use copal_engine::changing::Changing;
 use copal_format::change::Operation;
@@ -26,8 +28,8 @@ pub enum ChangeError {
     NotFull,
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
-    /// The change is written, but the service has not folded it in yet.
-    #[error("change {number} is written, but the service has not folded it in yet")]
+    /// The change is written, but no root has folded it in yet.
+    #[error("change {number} is written, but not folded in yet")]
     NotFolded { number: u64 },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -50,11 +52,26 @@ pub fn write(
     client: &LocalClient,
     operations: Vec<Operation>,
 ) -> Result<Option<Written>, ChangeError> {
+    write_telling(repository, client, operations, &|| {})
+}
+
+/// Like [`write()`]; calls `slow` once if a service has not folded the changes in after a few seconds.
+pub fn write_telling(
+    repository: &Repository,
+    client: &LocalClient,
+    operations: Vec<Operation>,
+    slow: &dyn Fn(),
+) -> Result<Option<Written>, ChangeError> {
     let Some(number) = hand_in(repository, client, operations)? else { return Ok(None) };
     if !repository.ingests() {
-        return folded_by_service(repository, number).map(Some);
+        return folded_by_service(repository, number, slow).map(Some);
     }
     let view = wait(view::read(repository.store().as_ref()))?;
+    // The store may not have shown the change to this machine yet.
+    let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
+    if head.is_none_or(|(head, _)| head < number) {
+        return Err(ChangeError::NotFolded { number });
+    }
     Ok(Some(Written { number, view }))
 }
 
@@ -99,8 +116,9 @@ pub fn hand_in(
 }
 
 /// Waits until a root has folded in a change.
-fn folded_by_service(repository: &Repository, number: u64) -> Result<Written, ChangeError> {
+fn folded_by_service(repository: &Repository, number: u64, slow: &dyn Fn()) -> Result<Written, ChangeError> {
     let mut patience = Patience::of(SERVICE_ANSWERS);
+    let (began, mut is_told) = (Instant::now(), false);
     let store = repository.store().as_ref();
     let none = Parts { kinds: &[], domains: Some(Default::default()) };
     loop {
@@ -109,8 +127,15 @@ fn folded_by_service(repository: &Repository, number: u64) -> Result<Written, Ch
         if head.is_some_and(|(head, _)| head >= number) {
             return Ok(Written { number, view: wait(view::read(store))? });
         }
+        if !is_told && began.elapsed() >= SLOW {
+            slow();
+            is_told = true;
+        }
         if !patience.pause(|| false) {
             return Err(ChangeError::NotFolded { number });
         }
     }
 }
+
+/// How long a service may take until its client says that it waits.
+const SLOW: Duration = Duration::from_secs(3);

@@ -23,12 +23,14 @@ use copal_store::{Store, StoreError};
 use futures::future::join3;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use self::allowance::Allowance;
 use crate::causes::with_causes;
 use crate::listed::{Description, Listed, SnapshotKey};
 use crate::reader::{BlockReader, PageReader};
 use crate::repository::Repository;
 use crate::wait::wait;
 
+mod allowance;
 mod snapshot;
 
 pub use snapshot::Snapshot;
@@ -109,9 +111,11 @@ impl History {
                 None => unread.push((key, record)),
             }
         }
+        let allowance = Allowance::of(&signers, &first.iter().chain(&unread).copied().collect::<Vec<_>>());
         let open = |((key, record), manifest): (&Row<'_>, _)| {
             let signer = signer(key).ok_or_else(|| no_record(key.0))?;
-            read_snapshot(repository, manifest, **key, record, signer)
+            let snapshot = read_snapshot(repository, manifest, **key, record, signer)?;
+            allowance.take(key.0, &snapshot.info).map(|()| snapshot)
         };
         let read = |rows| wait(objects::read_many(store, &names(rows)));
         let batches = std::iter::once((first.as_slice(), manifests));

@@ -1,5 +1,6 @@
 //! Context: the global options, and the repository that they name.
 
+mod changing;
 mod reading;
 
 use std::ffi::OsString;

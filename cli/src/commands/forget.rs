@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use copal_client::changes;
 use copal_client::clock;
 use copal_client::history::{History, Snapshot};
 use copal_client::location::Location;
@@ -47,8 +46,7 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id).collect();
     let mut now_view = view;
     if !options.dry_run && !forgotten.is_empty() {
-        let client = context.client(&repository)?;
-        let written = changes::write(&repository, &client, vec![Operation::Forget(forgotten)])?;
+        let written = context.change(&repository, vec![Operation::Forget(forgotten)])?;
         if let Some(written) = written {
             admit_kept(&mut rows, &written.view);
             now_view = written.view;
@@ -77,6 +75,9 @@ fn by_rules(
             let info = &snapshot.info;
             snapshot.machine() == source.host && info.paths == source.paths && info.label == source.label
         });
+    }
+    if snapshots.is_empty() && options.source.is_none() {
+        context.report.note("no snapshot matches: nothing is forgotten; \"copal snapshots\" lists what there is");
     }
     let now = now(repository, options)?;
     let keys = |domain| repository.domain_keys(domain);

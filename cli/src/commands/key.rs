@@ -81,6 +81,7 @@ impl Keys<'_> {
     fn add(&self, options: &Add) -> Result<(), Failure> {
         let (slot, added) = match &options.new_key_file {
             Some(path) => {
+                super::restore::outside_of(self.repository, path)?;
                 let key = secret();
                 // Write the key file first: a slot whose key was lost would be useless.
                 create_private(path, text::encode_key_file(&key).as_bytes())?;

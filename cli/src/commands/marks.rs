@@ -1,10 +1,9 @@
 //! `tag`, `pin`, `unpin`, `undelete`: signed changes of snapshots.
 
-use copal_client::changes::{self, Written};
+use copal_client::changes::Written;
 use copal_client::history::{History, Snapshot};
 use copal_client::repository::Repository;
 use copal_engine::changing::{self, Mark, Tagged};
-use copal_format::change::Operation;
 use copal_format::id::SnapshotId;
 use copal_format::state::SnapshotState;
 
@@ -27,7 +26,7 @@ pub(super) fn run(context: &Context<'_>, options: &Chosen, mark: Mark) -> Result
     let needing = chosen.iter().filter(|snapshot| mark.changes(&snapshot.record));
     let ids: Vec<SnapshotId> = needing.map(|snapshot| snapshot.id).collect();
     let operations = if ids.is_empty() { Vec::new() } else { vec![mark.operation(ids)] };
-    let written = write(context, &repository, operations)?;
+    let written = context.change(&repository, operations)?;
     if mark == Mark::Undelete {
         written.as_ref().map_or(Ok(()), |written| all_back(&chosen, written))?;
     }
@@ -41,7 +40,7 @@ pub(super) fn tag(context: &Context<'_>, options: &Tag) -> Result<Exit, Failure>
     let chosen = kept(context, &context.here(&repository), &history, &options.choice)?;
     let tagged = chosen.iter().map(|of| Tagged { id: of.id, domain: of.domain, tags: &of.tags });
     let operations = changing::tag(&repository.owner, tagged, &options.add, &options.remove);
-    let written = write(context, &repository, operations.map_err(|error| Failure::Usage(error.to_string()))?)?;
+    let written = context.change(&repository, operations.map_err(|error| Failure::Usage(error.to_string()))?)?;
     answer(context, &chosen, written)?;
     Ok(context.exit_of(&history))
 }
@@ -90,18 +89,6 @@ pub(super) fn distinct<'a>(
         }
     }
     Ok(chosen)
-}
-
-fn write(
-    context: &Context<'_>,
-    repository: &Repository,
-    operations: Vec<Operation>,
-) -> Result<Option<Written>, Failure> {
-    if operations.is_empty() {
-        return Ok(None);
-    }
-    let client = context.client(repository)?;
-    changes::write(repository, &client, operations).map_err(Failure::from)
 }
 
 /// Fails if a snapshot did not come back because prune had freed it.

@@ -1,20 +1,20 @@
 //! `policy`: sets and shows the policy that the service follows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use copal_client::changes;
 use copal_client::clock;
 use copal_client::history::tags_added;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
 use copal_engine::retention::{Held, expirable, held};
 use copal_format::change::{Operation, OwnerSignature};
-use copal_format::id::{DomainId, SnapshotId, TagId};
+use copal_format::id::{DomainId, SnapshotId, SourceId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::limits::POLICY_BYTES;
 use copal_format::policy::Lingering;
+use copal_format::state::SnapshotState;
 use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
@@ -26,9 +26,9 @@ use crate::args::policy::{Policy, Release, Set};
 use crate::args::spec::Which;
 use crate::exit::Exit;
 use crate::policy::{PolicyFile, to_toml};
-use crate::report::Failure;
 use crate::report::policy::{PolicyShown, PolicySummary};
 use crate::report::upkeep::ChangeSummary;
+use crate::report::{Failure, human};
 
 pub(super) fn run(context: &Context<'_>, options: &Policy) -> Result<Exit, Failure> {
     match options {
@@ -47,7 +47,16 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let domains = domains(&repository)?;
     let signed = file.policy(&domains).map_err(|error| usage(&error))?;
     let now = Time(wait(repository.store().now())?.0);
-    let would_expire = expirable(&signed, &view.state.snapshots, now).len() as u64;
+    let expirable = expirable(&signed, &view.state.snapshots, now);
+    let emptied = emptied(&view, &expirable);
+    if emptied > 0 {
+        let sources = human::things(emptied, "source", "sources");
+        context.report.warn(&format!(
+            "no rule keeps anything of {sources}: all snapshots of it expire. Is a tag mistyped? To keep them for good, \
+             \"copal pin\" some"
+        ));
+    }
+    let would_expire = expirable.len() as u64;
     let would_hold = held(&signed, &view.state.snapshots, Time(i64::MAX)).len() as u64;
     let before = match wait(in_force::current(&repository.job(), &view)) {
         // The new policy ends just that.
@@ -65,15 +74,24 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let lingers = lingers.map(Into::into);
     let mut summary = PolicySummary { change: None, would_expire, would_hold, lingers, dry_run: options.dry_run };
     if !options.dry_run {
-        let client = context.client(&repository)?;
         let mut operations = names_of_tags(&repository, &file, &domains);
         let policy = signed.encode();
         operations.push(Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE });
-        let written = changes::write(&repository, &client, operations)?;
+        let written = context.change(&repository, operations)?;
         summary.change = written.map(|written| written.number);
     }
     context.report.answer(&summary)?;
     Ok(Exit::Done)
+}
+
+/// How many sources have kept snapshots, of which none would stay.
+fn emptied(view: &View, expirable: &BTreeSet<SnapshotId>) -> u64 {
+    let kept = view.state.snapshots.values().filter(|record| record.state == SnapshotState::Kept);
+    let mut stays: BTreeMap<(DomainId, SourceId), bool> = BTreeMap::new();
+    for record in kept {
+        *stays.entry((record.domain, record.source)).or_default() |= !expirable.contains(&record.id);
+    }
+    stays.values().filter(|stays| !**stays).count() as u64
 }
 
 /// Ends holds by releasing the suspicious snapshots that caused them.
@@ -92,9 +110,8 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
             snapshots.push(id);
         }
     }
-    let client = context.client(&repository)?;
     let operation = Operation::Release { snapshots: snapshots.clone(), signature: OwnerSignature::NONE };
-    let written = changes::write(&repository, &client, vec![operation])?;
+    let written = context.change(&repository, vec![operation])?;
     context.report.confirm(&ChangeSummary {
         change: written.map(|written| written.number),
         snapshots: snapshots.into_iter().collect(),

@@ -143,8 +143,9 @@ fn filter<const N: usize>(lists: [(&Vec<String>, Case); N]) -> Result<Filter, Fa
     builder.finish().map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The absolute target. Fails if it lies in the repository, where restored files would be taken for objects.
-fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure> {
+/// The absolute path. Fails if it lies in the repository: a restored file would be taken for an object, and a key file
+/// would lie beside what it opens.
+pub(super) fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(target).map_err(|error| Failure::io("restore into", target, error))?;
     let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
     let inside = repository.backend().directory().and_then(|directory| directory.canonicalize().ok()).zip(there);

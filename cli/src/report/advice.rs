@@ -159,9 +159,7 @@ impl Failure {
             }
             Self::NotInSnapshot { .. } => "\"copal ls SNAPSHOT\" and \"copal find GLOB\" show what is there",
             Self::NoSuchPath { .. } => "look at the path's name and whether it is mounted",
-            Self::InsideRepository { .. } => {
-                "back up or restore another directory, or leave the repository out with --exclude"
-            }
+            Self::InsideRepository { .. } => "choose another place; a backup leaves the repository out with --exclude",
             Self::EmptyStream => {
                 "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
             }

@@ -1,5 +1,7 @@
 //! The policy that the service follows.
 
+use std::io::{BufRead, BufReader};
+
 use super::world::{managed, serve_until};
 use crate::kit::{Machine, Run, Running, number};
 
@@ -27,6 +29,9 @@ fn what_is_set_is_in_force_and_shown_as_the_file_that_set_it() {
     assert_eq!((number(&set, "change"), number(&set, "would_expire")), (1, 1));
     assert_eq!(machine.ok(&["policy", "show"]), format!("# set by change 1\n{POLICY}"));
     assert_eq!(machine.snapshots().len(), 4, "nothing expires before a service lets it");
+    write(&machine, "keep-tags = [[\"glod\"]]\n");
+    let tried = machine.run(&["policy", "set", "policy.toml", "--dry-run"]).ok();
+    assert!(tried.err.contains("no rule keeps anything of 1 source") && tried.err.contains("mistyped"), "{tried}");
 }
 
 #[test]
@@ -44,7 +49,11 @@ fn a_file_that_makes_no_sense_signs_nothing() {
 fn in_a_managed_repository_it_is_in_force_once_the_service_has_folded_it_in() {
     let owner = managed();
     write(&owner, POLICY);
-    let running = Running::start(&mut owner.with_key(&["policy", "set", "policy.toml"]));
+    let mut running = Running::start(&mut owner.with_key(&["policy", "set", "policy.toml"]));
+    // Nothing answers yet, and it says that it waits.
+    let mut told = String::new();
+    BufReader::new(running.child().stderr.as_mut().unwrap()).read_line(&mut told).unwrap();
+    assert!(told.contains("waiting for the service to fold it in"), "{told}");
     serve_until(&owner, || owner.ok(&["policy", "show"]).contains("keep-last"));
     running.end().ok();
     assert_eq!(owner.ok(&["policy", "show"]), format!("# set by change 1\n{POLICY}"));

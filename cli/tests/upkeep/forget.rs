@@ -70,6 +70,8 @@ fn rules_that_match_nothing_forget_nothing() {
     assert_eq!(machine.snapshots(), [&ids[..], &others[1..]].concat());
     machine.ok(&["forget", &ids[1]]);
     assert_eq!(machine.snapshots().len(), 2);
+    let ran = machine.run(&["forget", "--host", "nobody", "--keep-last", "1"]).ok();
+    assert!(ran.err.contains("no snapshot matches: nothing is forgotten"), "{ran}");
 }
 
 #[test]

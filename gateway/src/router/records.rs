@@ -8,6 +8,7 @@ use copal_format::id::ClientId;
 use copal_format::layout;
 use copal_jobs::objects;
 use copal_store::{Listed, Store};
+use futures::future::try_join;
 
 use super::Gateway;
 use super::call::Call;
@@ -20,8 +21,8 @@ pub(super) fn is_record(key: &str) -> bool {
     FOLDERS.iter().any(|folder| key.starts_with(folder))
 }
 
-/// What counts for a client: its manifests, and for a full client all changes. In a long-lived gateway also what it was
-/// allowed.
+/// What counts for a client: its manifests and the receipts that they get, which may be far longer; for a full client all
+/// changes, too. In a long-lived gateway also what it was allowed.
 pub(super) async fn of_client(
     gateway: &Gateway,
     (client, role): (ClientId, Role),
@@ -32,7 +33,9 @@ pub(super) async fn of_client(
         return Ok(known);
     }
     let store = gateway.settings.store.as_ref();
-    let mut listed = objects::list(store, &format!("manifests/{client}/")).await?;
+    let [manifests, receipts] = ["manifests", "receipts"].map(|folder| format!("{folder}/{client}/"));
+    let (listed, receipts) = try_join(objects::list(store, &manifests), objects::list(store, &receipts)).await?;
+    let mut listed = [listed, receipts].concat();
     if role == Role::Full {
         listed.extend(objects::list(store, "changes/").await?);
     }

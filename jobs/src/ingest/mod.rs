@@ -110,7 +110,9 @@ async fn work_on(
         Scope::Clients(clients) => Some(clients.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()),
         Scope::Decisions => Some(Vec::new()),
     };
-    for _ in 0..ATTEMPTS {
+    let (mut lost, mut passes) = (0, 0);
+    while lost < ATTEMPTS {
+        lost += 1;
         let was_known = known.is_some();
         let view = match known.take() {
             Some(view) => view,
@@ -155,7 +157,9 @@ async fn work_on(
             write_receipts(job, &answers).await?;
             report.receipts.extend(answers);
             report.refused.extend(refused);
-            if pass.open.is_empty() && !pass.has_more {
+            (lost, passes) = (0, passes + 1);
+            // A client that sends without end must not keep this job for ever.
+            if (pass.open.is_empty() && !pass.has_more) || passes == PASSES {
                 return Ok(report);
             }
             waiting = Some(std::mem::take(&mut pass.open));
@@ -351,8 +355,10 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// How often a pass is begun again before the job gives up.
+/// How often in a row a pass is begun again before the job gives up.
 const ATTEMPTS: u32 = 64;
+/// Passes after which a job ends although more waits.
+const PASSES: u32 = 1_024;
 /// The most manifests of one client that one root decides, so that the root's runs stay small.
 const MANIFESTS: usize = 16;
 /// Manifests, and index entries, after which one root has enough to decide.

@@ -98,6 +98,17 @@ fn a_write_only_client_has_its_own_domain_and_needs_another_to_decide() {
 }
 
 #[test]
+fn a_long_chain_that_waits_is_decided_by_one_ingest() {
+    let (world, client) = World::with_client();
+    // More passes than an ingest begins again after others were faster.
+    for _ in 0..1_100 {
+        world.put_manifest(&client, &world.manifest(&client, &[], None));
+    }
+    assert_eq!(world.ingest().unwrap().len(), 1_100);
+    assert_eq!(world.ingest().unwrap(), []);
+}
+
+#[test]
 fn what_follows_a_gap_waits_without_an_answer() {
     let (world, client) = World::with_client();
     world.put_manifest(&client, &world.manifest(&client, &[], None));

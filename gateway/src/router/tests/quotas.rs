@@ -94,6 +94,16 @@ async fn manifests_and_changes_count_towards_a_quota_whoever_decides_them() {
 }
 
 #[tokio::test]
+async fn receipts_count_towards_the_quota_of_the_client_that_they_answer() {
+    let quota = Quota { stored: Some(100), daily: None };
+    let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+    world.put(layout::receipt(WRITER, 1), vec![1; 60]).await;
+    let put = async |signs, name: String| world.signed(signs, "PUT", &format!("/v1/objects/{name}"), &[1; 41]).await;
+    assert_eq!(put(WRITER_SIGNS, layout::manifest(WRITER, 1)).await.problem(), problem(403, "quota"));
+    assert_eq!(put(FULL_SIGNS, layout::manifest(FULL, 1)).await.status, 201);
+}
+
+#[tokio::test]
 async fn numbers_of_manifests_and_changes_follow_others_closely() {
     let world = World::new().await;
     let put = async |name: String| world.signed(FULL_SIGNS, "PUT", &format!("/v1/objects/{name}"), b"x").await.status;
