@@ -111,6 +111,7 @@ pub mod export;
 pub mod import;
 pub mod met;
 pub mod changes;
+pub mod losses;
 pub mod verify;
 
 // all of them behind one type

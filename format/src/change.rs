@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::id::{ClientId, ObjectHash, PackId, RepositoryId, SnapshotId, TagId};
 use crate::keys::owner::OwnerSecret;
 use crate::limits::{
-    CHANGE_OPERATIONS, CHANGE_PACKS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS,
+    CHANGE_LOSSES, CHANGE_OPERATIONS, CHANGE_PACKS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS,
 };
 use crate::policy::SignedPolicy;
 use crate::proof::Proof;
@@ -80,6 +80,16 @@ pub enum Operation {
         packs: Vec<PackId>,
         /// The owner's signature.
         proof: Proof,
+    },
+    /// Accepts that these manifests and changes are lost for good: a check no longer counts them as damage. At most
+    /// [`CHANGE_LOSSES`] of each.
+    AcceptLoss {
+        /// Clients, and the numbers of their manifests.
+        manifests: Vec<(ClientId, u64)>,
+        /// Numbers of changes.
+        changes: Vec<u64>,
+        /// The owner's signature, which [`Change::sign_as_owner`] makes.
+        signature: OwnerSignature,
     },
 }
 
@@ -234,7 +244,10 @@ impl Operation {
         match self {
             Operation::Forget(ids) | Operation::Undelete(ids) | Operation::Pin(ids) | Operation::Unpin(ids) => ids,
             Operation::Tag { snapshots, .. } | Operation::Release { snapshots, .. } => snapshots,
-            Operation::Policy(_) | Operation::OwnerPolicy { .. } | Operation::Prove { .. } => &[],
+            Operation::Policy(_)
+            | Operation::OwnerPolicy { .. }
+            | Operation::Prove { .. }
+            | Operation::AcceptLoss { .. } => &[],
         }
     }
 
@@ -252,6 +265,7 @@ impl Operation {
         let mut bytes = match self {
             Operation::OwnerPolicy { .. } => label("owner-policy"),
             Operation::Release { .. } => label("release"),
+            Operation::AcceptLoss { .. } => label("accept-loss"),
             _ => return None,
         };
         bytes.extend_from_slice(repository.as_bytes());
@@ -259,6 +273,14 @@ impl Operation {
         bytes.extend_from_slice(previous.as_bytes());
         match self {
             Operation::OwnerPolicy { policy, .. } => bytes.extend_from_slice(policy),
+            Operation::AcceptLoss { manifests, changes, .. } => {
+                bytes.extend_from_slice(&(manifests.len() as u64).to_le_bytes());
+                for (client, number) in manifests {
+                    bytes.extend_from_slice(client.as_bytes());
+                    bytes.extend_from_slice(&number.to_le_bytes());
+                }
+                changes.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+            }
             other => other.snapshots().iter().for_each(|id| bytes.extend_from_slice(id.as_bytes())),
         }
         Some(bytes)
@@ -266,14 +288,18 @@ impl Operation {
 
     fn owner_signature(&self) -> Option<&OwnerSignature> {
         match self {
-            Operation::OwnerPolicy { signature, .. } | Operation::Release { signature, .. } => Some(signature),
+            Operation::OwnerPolicy { signature, .. }
+            | Operation::Release { signature, .. }
+            | Operation::AcceptLoss { signature, .. } => Some(signature),
             _ => None,
         }
     }
 
     fn owner_signature_mut(&mut self) -> Option<&mut OwnerSignature> {
         match self {
-            Operation::OwnerPolicy { signature, .. } | Operation::Release { signature, .. } => Some(signature),
+            Operation::OwnerPolicy { signature, .. }
+            | Operation::Release { signature, .. }
+            | Operation::AcceptLoss { signature, .. } => Some(signature),
             _ => None,
         }
     }
@@ -297,6 +323,17 @@ impl Operation {
                 writer.array(3).uint(8).byte_strings(snapshots).bytes(&signature.0)
             }
             Self::Prove { packs, proof } => writer.array(3).uint(9).byte_strings(packs).bytes(&proof.0),
+            Self::AcceptLoss { manifests, changes, signature } => {
+                writer.array(4).uint(10).array(manifests.len());
+                for (client, number) in manifests {
+                    writer.array(2).bytes(client.as_bytes()).uint(*number);
+                }
+                writer.array(changes.len());
+                for number in changes {
+                    writer.uint(*number);
+                }
+                writer.bytes(&signature.0)
+            }
         };
     }
 
@@ -325,6 +362,14 @@ impl Operation {
                 Self::Release { snapshots: reader.ids(CHANGE_SNAPSHOTS)?, signature: OwnerSignature(reader.fixed()?) }
             }
             (9, 3) => Self::Prove { packs: reader.ids(CHANGE_PACKS)?, proof: Proof(reader.fixed()?) },
+            (10, 4) => Self::AcceptLoss {
+                manifests: reader.list(CHANGE_LOSSES, |lost| {
+                    lost.tuple(2)?;
+                    Ok((lost.id()?, lost.uint()?))
+                })?,
+                changes: reader.list(CHANGE_LOSSES, |lost| lost.uint())?,
+                signature: OwnerSignature(reader.fixed()?),
+            },
             _ => return Err(wrong),
         })
     }

@@ -90,6 +90,8 @@ pub const CHANGE_OPERATIONS: usize = 4_096;
 pub const CHANGE_SNAPSHOTS: usize = 1 << 17;
 /// Packs that one operation of a change proves.
 pub(crate) const CHANGE_PACKS: usize = 1 << 16;
+/// Manifests, and changes, that one operation of a change accepts as lost.
+pub const CHANGE_LOSSES: usize = 4_096;
 /// Bytes of a retention policy.
 pub const POLICY_BYTES: usize = 64 << 10;
 /// Sets of tags in a retention policy.

@@ -72,7 +72,7 @@ fn change_that_proves_packs_is_as_it_always_was() {
 fn change_that_the_owner_signs_too_is_as_it_always_was() {
     assert_eq!(
         hash(&owners_change().sign(REPOSITORY, &device())),
-        "93ff8ec4d6b83d8baad29e16ca451006c7376b178170549dbee9f1b0dc83c44e"
+        "62c7902c6a75513156a7fdfb33180dafc9c4c9db246b22484b2f90fdb606a3c0"
     );
 }
 

@@ -89,8 +89,10 @@ pub struct Survey {
     pub record: Option<Result<ClientRecord, ClientError>>,
     /// Copies that are missing while the other copy is sound.
     pub missing: Vec<Copy>,
-    /// Copies that differ from the other copy, which is sound.
-    pub damaged: Vec<String>,
+    /// Copies that are damaged while the other copy is sound, with what they should be.
+    pub damaged: Vec<Copy>,
+    /// Copies that are sound, and differ from the other copy, which is sound too.
+    pub contradicting: Vec<String>,
 }
 
 /// Reads all copies of a client's records.
@@ -114,8 +116,9 @@ pub async fn survey(job: &JobContext<'_>, client: ClientId) -> Result<Survey, Jo
         for (bytes, name) in copies {
             match bytes {
                 None => survey.missing.push(Copy { name, bytes: whole.clone().into() }),
-                Some(bytes) if *bytes != whole => survey.damaged.push(name),
-                Some(_) => {}
+                Some(bytes) if *bytes == whole => {}
+                Some(bytes) if is_sound(&bytes) => survey.contradicting.push(name),
+                Some(_) => survey.damaged.push(Copy { name, bytes: whole.clone().into() }),
             }
         }
         sound.push((version, whole));

@@ -36,7 +36,9 @@ pub async fn run(run: &mut Run<'_>, lane: Lane) -> Result<Value, Failure> {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));
         match finding.kind {
-            Kind::Replaced => tracing::info!(kind, object = finding.object, why = finding.why, "no damage any more"),
+            Kind::Replaced | Kind::Accepted => {
+                tracing::info!(kind, object = finding.object, why = finding.why, "no damage any more")
+            }
             _ => tracing::error!(kind, object = finding.object, why = finding.why, snapshots, "damage"),
         }
     }

@@ -94,6 +94,7 @@ const MAY_DELETE: &[&str] = &[
     "cli/src/commands/serve/unmade.rs",
     // A secret of the desktop's keychain.
     "cli/src/keychain.rs",
+    "client/src/repository/copies.rs",
     "client/src/repository/slots.rs",
     "gateway/src/router/mod.rs",
     "gateway/src/router/objects.rs",

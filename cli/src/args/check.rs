@@ -26,6 +26,13 @@ pub struct Check {
     pub narrow: Narrow,
 }
 
+#[derive(Args, Clone, Debug)]
+pub struct Repair {
+    /// Accept that manifests and changes which are missing or damaged stay lost: no check counts them as damage any more.
+    #[arg(long)]
+    pub accept_loss: bool,
+}
+
 impl Check {
     pub fn chooses(&self) -> bool {
         !self.snapshots.is_empty() || self.narrow.narrows()

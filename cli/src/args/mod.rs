@@ -218,8 +218,8 @@ pub enum Command {
     /// A gateway over HTTP, and the service's jobs: ingest when something arrives; expire, compact, prune and check by the
     /// clock. Needs no passphrase and holds no key.
     Serve(Box<serve::Serve>),
-    /// Report what has healed and what is still missing, and restore lost copies of small objects.
-    Repair,
+    /// Report what has healed and what is still missing, and restore lost and damaged copies of small objects.
+    Repair(check::Repair),
     /// Show how much the repository holds and stores.
     Stats(look::Stats),
     /// Manage passphrases, key files and recovery codes.

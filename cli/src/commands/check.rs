@@ -82,6 +82,10 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
         context.report.note(&format!("{packs} no longer needed; \"copal prune\" deletes what is left"));
     }
+    if !outcome.accepted.is_empty() {
+        let records = human::things(outcome.accepted.len() as u64, "lost record does", "lost records do");
+        context.report.note(&format!("{records} not count, because the owner has accepted the loss"));
+    }
     let is_state_lost = outcome.is_state_lost;
     // The newest state in the store may be sound, but older than one that this machine has seen. If it cannot be read,
     // the check above has reported that.

@@ -128,7 +128,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Undelete(options) => marks::run(context, options, Mark::Undelete),
         Command::Ingest => ingest::run(context),
         Command::Serve(options) => serve::run(context, options),
-        Command::Repair => repair::run(context),
+        Command::Repair(options) => repair::run(context, options),
         Command::Stats(options) => stats::run(context, options),
         Command::Client(options) => client::run(context, options),
         Command::Policy(options) => policy::run(context, options),

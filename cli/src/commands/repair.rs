@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_client::history::{History, Snapshot};
+use copal_client::losses::Losses;
 use copal_client::progress::Progress;
-use copal_client::repository::{restore_copies, restore_descriptor, restore_record_copies};
+use copal_client::repository::{
+    Repository, RestoredCopies, clear_damaged, restore_descriptor, restore_record_copies, restore_slots,
+};
 use copal_client::verify::{Hits, look_again, walk};
 use copal_client::wait::wait;
 use copal_engine::retention::Series;
@@ -14,24 +17,25 @@ use copal_jobs::check::Needed;
 use copal_jobs::view::View;
 
 use super::context::Context;
+use crate::args::check::Repair;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::PathsField;
 use crate::report::human;
 use crate::report::upkeep::RepairReport;
 
-pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context<'_>, options: &Repair) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
-    let mut copies = restore_copies(repository.store().as_ref())?;
-    let records = restore_record_copies(&repository)?;
-    copies.restored.extend(records.restored);
-    copies.damaged.extend(records.damaged);
+    let mut copies = RestoredCopies::default();
+    restore_slots(repository.store().as_ref(), &mut copies)?;
+    restore_record_copies(&repository, &mut copies)?;
     if let Some(name) = restore_descriptor(&repository)? {
         copies.restored.push(name);
         repository = context.open_bare()?;
     }
     context.ingest(&repository)?;
     let before = context.view(&repository)?;
+    clear_damaged(&repository, &before, &mut copies)?;
     if repository.descriptor.is_some() {
         context.prove(&repository, u64::MAX)?;
     }
@@ -47,18 +51,33 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let is_back = |(domain, id): &&(DomainId, ChunkId)| {
         view.index(*domain).is_some_and(|index| !matches!(index.status(id), Status::Lost | Status::Absent))
     };
+    let accepted = if options.accept_loss { accept(context, &repository, &view)? } else { Vec::new() };
     let report = RepairReport {
         healed: lost_before.iter().filter(is_back).count() as u64,
         lost: hits.lost.len() as u64,
         snapshots: hits.snapshots().into_iter().collect(),
         paths: PathsField::of(hits.paths()),
         restored: copies.restored,
+        deleted: copies.deleted,
         damaged: copies.damaged,
+        accepted,
     };
     context.report.answer(&report)?;
     advise(context, &history, &hits);
     let is_whole = report.lost == 0 && report.damaged.is_empty();
     Ok(if is_whole { context.exit_of(&history) } else { Exit::Damage })
+}
+
+/// Accepts that manifests and changes are lost for good; returns their names.
+fn accept(context: &Context<'_>, repository: &Repository, view: &View) -> Result<Vec<String>, Failure> {
+    let losses = Losses::find(repository)?;
+    if let Some(listed) = losses.listed(view).first() {
+        return Err(Failure::Usage(format!(
+            "the index still lists the snapshot of {listed}: run \"copal rebuild-index\" first, then accept what is lost"
+        )));
+    }
+    context.change(repository, losses.accepted())?;
+    Ok(losses.names())
 }
 
 /// Chunks and pages that a check marked as lost and that prune has not removed from the index yet.

@@ -245,7 +245,9 @@ pub struct RepairReport {
     #[serde(flatten)]
     pub paths: PathsField,
     pub restored: Vec<String>,
+    pub deleted: Vec<String>,
     pub damaged: Vec<String>,
+    pub accepted: Vec<String>,
 }
 
 impl Answer for RepairReport {
@@ -257,12 +259,19 @@ impl Answer for RepairReport {
         for name in &self.restored {
             writeln!(out, "{name}: written again from its other copy")?;
         }
+        for name in &self.deleted {
+            let next = if name.starts_with("receipts/") { "; \"copal rebuild-index\" writes it again" } else { "" };
+            writeln!(out, "{name}: damaged, and now deleted{next}")?;
+        }
         for name in &self.damaged {
-            let remedy = match name.starts_with("clients/") {
-                true => "move it out of the repository, and \"copal repair\" writes it again from its other copy",
-                false => "\"copal key add\" makes a whole key, then \"copal key remove\" this one",
+            let remedy = match name.starts_with("keys/") {
+                true => "\"copal key add\" makes a whole key, then \"copal key remove\" this one",
+                false => "the store does not let this machine delete it: run \"copal repair\" where it may",
             };
             writeln!(out, "{name}: damaged; {remedy}")?;
+        }
+        for name in &self.accepted {
+            writeln!(out, "{name}: lost; no check counts it as damage any more")?;
         }
         if self.healed + self.lost == 0 && self.damaged.is_empty() {
             return writeln!(out, "nothing is lost");

@@ -107,16 +107,72 @@ fn a_pack_that_comes_back_is_believed_again() {
 }
 
 #[test]
-fn a_missing_copy_of_a_key_slot_is_written_again_and_a_damaged_one_is_told() {
+fn a_lost_or_damaged_copy_of_a_key_slot_is_written_again_unless_no_copy_is_whole() {
     let machine = one();
     let copies = machine.names("keys/");
-    machine.damage(&copies[0], Harm::Delete);
+    for (copy, harm) in [(0, Harm::Delete), (1, Harm::Flip), (0, Harm::Truncate)] {
+        let whole = machine.objects()[&copies[copy]].clone();
+        machine.damage(&copies[copy], harm);
+        assert_eq!(machine.check(&[]).0, 4, "{harm:?}");
+        assert_eq!(machine.json(&["repair"])["restored"][0], copies[copy].as_str(), "{harm:?}");
+        assert_eq!(machine.objects()[&copies[copy]], whole, "{harm:?}");
+        assert_eq!(machine.check(&[]).0, 0, "{harm:?}");
+    }
+    // Both copies of one slot, which may be the one that opens the repository.
+    let slot = copies[0].rsplit_once('/').unwrap().0;
+    copies.iter().filter(|name| name.starts_with(slot)).for_each(|name| machine.damage(name, Harm::Flip));
+    let run = machine.run(&["repair"]).exits(4);
+    assert!([run.text(), run.err.clone()].concat().contains("copal key add"), "{run:?}");
+    assert_eq!(machine.names("keys/"), copies);
+}
+
+#[test]
+fn repair_clears_away_what_is_damaged_and_not_needed() {
+    let machine = one();
+    for number in 0..3 {
+        machine.write("c", noise(3 + number, 50_000));
+        machine.backup(&[]);
+    }
+    let of = |prefix: &str, at: usize| machine.names(prefix).remove(at);
+    let (receipt, descriptor) = (of("receipts/", 0), of("copal/", 0));
+    let root = machine.names("roots/").pop().expect("the oldest root is listed last");
+    [&receipt, &root, &descriptor].iter().for_each(|name| machine.damage(name, Harm::Flip));
     assert_eq!(machine.check(&[]).0, 4);
-    assert_eq!(machine.json(&["repair"])["restored"][0], copies[0].as_str());
-    assert_eq!(machine.check(&[]).0, 0);
-    machine.damage(&copies[1], Harm::Flip);
-    let run = machine.run(&["repair"]);
-    assert!(run.code == 4 && run.text().contains(&copies[1]), "{run:?}");
+    let report = machine.json(&["repair"]);
+    assert_eq!(report["deleted"].as_array().unwrap().len(), 3, "{report}");
+    assert!(machine.names("copal/").len() == 1 && !machine.names("roots/").contains(&root), "{report}");
+    // The newest root is what everything rests on.
+    let newest = of("roots/", 0);
+    machine.ok(&["rebuild-index"]);
+    assert_eq!(machine.check(&["--full"]).0, 0);
+    assert!(machine.names("receipts/").contains(&receipt) && machine.names("roots/").contains(&newest));
+}
+
+#[test]
+fn the_owner_accepts_that_manifests_and_changes_are_lost_and_checks_are_whole_again() {
+    for harm in [Harm::Delete, Harm::Flip] {
+        let machine = one();
+        for tag in ["gold", "silver"] {
+            machine.write(tag, noise(tag.len() as u64, 50_000));
+            machine.backup(&[]);
+            machine.ok(&["tag", "latest", "--add", tag]);
+        }
+        let (manifest, change) = (machine.names("manifests/").remove(1), machine.names("changes/").remove(0));
+        machine.damage(&change, harm);
+        machine.damage(&manifest, harm);
+        let refused = machine.run(&["repair", "--accept-loss"]);
+        assert!(refused.code == 2 && refused.err.contains("copal rebuild-index"), "{refused:?}");
+        machine.run(&["rebuild-index"]).exits(4);
+        let (code, report) = machine.check(&[]);
+        assert_eq!((code, report["errors"].as_array().unwrap().len()), (4, 2), "nothing follows from a loss: {report}");
+        assert_eq!(machine.json(&["repair", "--accept-loss"])["accepted"], serde_json::json!([manifest, change]));
+        let ran = machine.run(&["check", "--full"]).ok();
+        assert!(ran.err.contains("2 lost records do not count"), "{ran:?}");
+        // Another loss still counts.
+        let next = machine.names("manifests/").pop().unwrap();
+        machine.damage(&next, harm);
+        assert_eq!(machine.check(&[]).0, 4);
+    }
 }
 
 #[test]
@@ -249,15 +305,12 @@ fn snapshots_of_a_machine_that_is_gone_stay_readable_though_a_copy_of_its_record
 }
 
 #[test]
-fn repair_writes_a_lost_copy_of_a_clients_record_and_names_a_damaged_one() {
-    for copy in 0..2 {
+fn repair_writes_a_lost_or_damaged_copy_of_a_clients_record_again() {
+    for (copy, harm) in [(0, Harm::Flip), (1, Harm::Flip), (0, Harm::Delete), (1, Harm::Delete)] {
         let machine = one();
         let names = machine.names("clients/");
         let whole = machine.objects()[&names[copy]].clone();
-        machine.damage(&names[copy], Harm::Flip);
-        let run = machine.run(&["repair"]);
-        assert!(run.code == 4 && run.text().contains(&format!("{}: damaged; move it out", names[copy])), "{run:?}");
-        machine.damage(&names[copy], Harm::Delete);
+        machine.damage(&names[copy], harm);
         let report = machine.json(&["repair"]);
         assert_eq!(report["restored"], serde_json::json!([names[copy]]));
         assert_eq!(machine.objects()[&names[copy]], whole);

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::slots::take_back;
 use super::unlock::FoundSlot;
-use super::{OpenError, ReaderProgram, find_slots, list_descriptors, restore_copies, unlock};
+use super::{OpenError, ReaderProgram, RestoredCopies, find_slots, list_descriptors, restore_slots, unlock};
 use crate::backend::Backend;
 use crate::entropy::{random, secret};
 use crate::wait::wait;
@@ -83,7 +83,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     if let Some(gateway) = options.backend.gateway() {
         gateway.know_owner(&owner);
     }
-    restore_copies(&store)?;
+    restore_slots(&store, &mut RestoredCopies::default())?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);
     let mut added = Vec::new();

@@ -39,7 +39,7 @@ use futures::future::try_join;
 pub use access::Access;
 pub use carried::{BadReader, CarriedReader, ReaderProgram, carry};
 pub use client::{ClientError, LocalClient};
-pub use copies::{RestoredCopies, restore_copies, restore_record_copies};
+pub use copies::{RestoredCopies, clear_damaged, restore_record_copies, restore_slots};
 pub use descriptor::restore_descriptor;
 pub use enrolled::Enrolled;
 pub use init::{Init, InitError, Initialised, add_slot, init};

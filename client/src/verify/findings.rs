@@ -67,8 +67,8 @@ impl Findings {
             Kind::Damaged => DamageKind::Damaged,
             Kind::Dangling => DamageKind::Unresolved,
             Kind::Stale => DamageKind::Stale,
-            // [`Findings::locate`] finds this out from the trees.
-            Kind::Replaced => return,
+            // [`Findings::locate`] finds out from the trees what is replaced.
+            Kind::Replaced | Kind::Accepted => return,
         };
         let object = match (finding.pack, view) {
             (Some(pack), Some(view)) => name_of(view, pack),

@@ -80,6 +80,8 @@ pub struct Outcome {
     pub bytes_read: u64,
     /// Packs that were known to be damaged and that no kept snapshot needs any more.
     pub replaced: Vec<PackId>,
+    /// Manifests and changes that are missing or damaged, and whose loss the owner has accepted.
+    pub accepted: Vec<String>,
     /// Why the findings could not be recorded in the state.
     pub unnoted: Option<JobError>,
     /// Packs that were opened and are sound, and not proven yet.
@@ -94,9 +96,10 @@ impl Outcome {
     /// Converts the report of a keyless check on another machine.
     pub fn of_service(found: check::Report) -> Self {
         let mut findings = Findings::default();
+        let accepted = accepted(&found);
         found.findings.into_iter().for_each(|finding| findings.add(finding, None));
         let (packs_read, bytes_read) = (found.packs_read, found.bytes_read);
-        Self { damage: findings.finish(), packs_read, bytes_read, ..Self::default() }
+        Self { damage: findings.finish(), accepted, packs_read, bytes_read, ..Self::default() }
     }
 }
 
@@ -126,6 +129,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     let mut outcome = Outcome { packs_read: found.packs_read, bytes_read: found.bytes_read, ..Outcome::default() };
     let mut last = found.last_read;
     let mut findings = Findings::default();
+    outcome.accepted = accepted(&found);
     found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
     if let (Some(before), Some(harm)) = (before, harm) {
         let walked = match &options.chosen {
@@ -155,6 +159,11 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     }
     outcome.damage = findings.finish();
     Ok(outcome)
+}
+
+fn accepted(found: &check::Report) -> Vec<String> {
+    let accepted = found.findings.iter().filter(|finding| finding.kind == check::Kind::Accepted);
+    accepted.map(|finding| finding.object.clone()).collect()
 }
 
 /// What a walk through the trees of the chosen snapshots found.

@@ -50,7 +50,10 @@ fn pieces(operation: Operation) -> Vec<Operation> {
         Operation::Release { snapshots, signature } => {
             lists(&snapshots).into_iter().map(|snapshots| Operation::Release { snapshots, signature }).collect()
         }
-        whole @ (Operation::Policy(_) | Operation::OwnerPolicy { .. } | Operation::Prove { .. }) => vec![whole],
+        whole @ (Operation::Policy(_)
+        | Operation::OwnerPolicy { .. }
+        | Operation::Prove { .. }
+        | Operation::AcceptLoss { .. }) => vec![whole],
     }
 }
 
@@ -64,6 +67,7 @@ fn size(operation: &Operation) -> usize {
         Operation::OwnerPolicy { policy, .. } => policy.len() + SIGNATURE_BYTES,
         Operation::Release { .. } => SIGNATURE_BYTES,
         Operation::Prove { packs, .. } => SIGNATURE_BYTES + packs.len() * 34,
+        Operation::AcceptLoss { manifests, changes, .. } => SIGNATURE_BYTES + manifests.len() * 28 + changes.len() * 9,
         _ => 0,
     };
     own + operation.snapshots().len() * 17 + 32

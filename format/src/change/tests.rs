@@ -23,6 +23,11 @@ fn change(number: u64, previous: ObjectHash) -> Change {
         },
         Operation::Policy(b"policy".to_vec()),
         Operation::OwnerPolicy { policy: b"policy".to_vec(), signature: OwnerSignature([7; 64]) },
+        Operation::AcceptLoss {
+            manifests: vec![(ClientId([5; 16]), 7)],
+            changes: vec![3, 4],
+            signature: OwnerSignature([9; 64]),
+        },
         Operation::Release { snapshots: ids(), signature: OwnerSignature([8; 64]) },
     ];
     Change { number, previous, client: CLIENT, time: Time(-3), operations }
@@ -87,7 +92,15 @@ fn what_takes_a_protection_away_is_signed_by_the_owner_for_its_place_and_no_othe
     let mut swapped = signed.clone();
     let policy = Operation::OwnerPolicy { policy: b"another".to_vec(), signature: policy_signature(&signed) };
     swapped.operations = vec![policy];
-    for forged in [moved, rechained, more, swapped] {
+    let mut lost = signed.clone();
+    for operation in &mut lost.operations {
+        if let Operation::AcceptLoss { manifests, changes, .. } = operation {
+            // The same numbers as one manifest more would have.
+            manifests.clear();
+            changes.extend([5, 5, 7]);
+        }
+    }
+    for forged in [moved, rechained, more, swapped, lost] {
         assert!(!forged.is_signed_by_owner(REPOSITORY, &public));
     }
     let plain = Change { operations: vec![Operation::Pin(vec![])], ..signed };

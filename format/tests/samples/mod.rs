@@ -131,6 +131,7 @@ pub(crate) fn owners_change() -> Change {
     let operations = vec![
         Operation::OwnerPolicy { policy: guarded_policy().encode(), signature },
         Operation::Release { snapshots: vec![SnapshotId([0x20; 16]), SnapshotId([0x1f; 16])], signature },
+        Operation::AcceptLoss { manifests: vec![(CLIENT, 2), (CLIENT, 3)], changes: vec![1], signature },
     ];
     let mut change = Change { number: 2, previous: ObjectHash([0x23; 32]), operations, ..change() };
     change.sign_as_owner(REPOSITORY, &owner());

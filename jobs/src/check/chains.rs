@@ -161,21 +161,13 @@ const OWED_MOST: usize = 8192;
 /// No saved data depends on a receipt.
 const OWED: &str = "the receipt is missing although a root has decided the manifest; the next ingest writes it";
 
-/// Reports the first missing object and how many more are missing. The numbers may be far apart.
+/// Reports what is missing between the objects that are there.
 fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {
-    if from > to {
-        return;
+    let mut next = from;
+    for there in found.iter().copied().filter(|number| (from..=to).contains(number)).chain([to.saturating_add(1)]) {
+        report.add_gap((next, there.saturating_sub(1)), &name);
+        next = there + 1;
     }
-    let there = found.range(from..=to);
-    let gone = (to - from + 1) - there.clone().count() as u64;
-    // The first missing number stands where the present numbers stop following one another.
-    let first = there.zip(from..).take_while(|(found, due)| **found == *due).count() as u64 + from;
-    let why = match gone {
-        0 => return,
-        1 => "it is not there".to_owned(),
-        more => format!("it is not there, nor are {} after it", more - 1),
-    };
-    report.add(Kind::Missing, name(first), why);
 }
 
 /// Reports passed-over roots, and waiting manifests that have seen a missing root: lies, or traces of a lost state.

@@ -171,24 +171,20 @@ impl Chain {
         let [name, answer] = self.names(number);
         let is_rejected = check_receipt((self.client, number), (&answer, receipt), report)?;
         let Some(key) = self.key.filter(|_| self.manifests.contains(&number)) else { return Ok(()) };
-        if number != before.number + 1 {
-            report.add(
-                Kind::Missing,
-                layout::manifest(self.client, before.number + 1),
-                "a manifest of the chain is gone",
-            );
-        }
+        report.add_gap((before.number + 1, number.saturating_sub(1)), |gone| layout::manifest(self.client, gone));
         let expected = before.hash.filter(|_| number == before.number + 1);
         *before = Before { number, hash: None };
         let Some(bytes) = report.given(manifest)? else { return Ok(()) };
-        before.hash = Some(ObjectHash::of(&bytes));
         match Manifest::verify(job.repository, &key, self.client, number, &bytes) {
-            // Nothing relies on a manifest that was rejected.
-            _ if is_rejected => {}
-            Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
-                report.add(Kind::Damaged, name, "it does not name the manifest before it");
+            Ok(verified) => {
+                let follows = expected.is_none_or(|before| verified.manifest.previous == before);
+                before.hash = Some(verified.hash);
+                // Nothing relies on a manifest that was rejected.
+                if !follows && !is_rejected {
+                    report.add(Kind::Damaged, name, "it does not name the manifest before it");
+                }
             }
-            Ok(_) => {}
+            Err(_) if is_rejected => {}
             Err(error) => report.add(Kind::Damaged, name, error),
         }
         Ok(())
@@ -229,7 +225,7 @@ async fn manifest_key(
             return Ok(None);
         }
     };
-    for name in survey.damaged {
+    for name in survey.damaged.into_iter().map(|copy| copy.name).chain(survey.contradicting) {
         report.add(Kind::Damaged, name, "it differs from the other copy, which is sound");
     }
     Ok(record.keys.map(|keys| keys.manifest))

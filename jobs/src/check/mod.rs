@@ -1,6 +1,7 @@
 //! Check: verifies that everything the repository needs exists and is whole, without a key. Damage does not stop the
 //! check. It is located, reported, and noted in the state so that clients heal it.
 
+mod accepted;
 mod chains;
 mod data;
 mod harm;
@@ -210,6 +211,7 @@ async fn inspect_from(
     if is_last {
         chains = manifests::check(job, chains, budget, &mut report).await?;
     }
+    accepted::mark(job, &mut report).await?;
     witnessed.verdict().await?;
     let Looked { state, is_readable, mut next } = looked;
     next.chains = match chains {

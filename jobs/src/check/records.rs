@@ -114,14 +114,16 @@ async fn named_reader(job: &JobContext<'_>) -> Result<Option<ObjectHash>, JobErr
 }
 
 async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
-    let mut before = Some(ObjectHash::NONE);
+    // The number and the hash of the change before. A damaged one has no hash: nothing follows from its bytes.
+    let mut before = (0, Some(ObjectHash::NONE));
     for listed in objects::list(job.store, "changes/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
-        let expected = before.take();
+        let expected = before.1.filter(|_| number == before.0 + 1);
+        before = (number, None);
         let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
         match verify_change(job, number, expected, &bytes).await {
-            Ok(Some(_)) => {}
+            Ok(Some(verified)) => before.1 = Some(verified.hash),
             Ok(None) => {
                 report.add(Kind::Damaged, name, "it is not signed by a full client, or does not follow the one before");
             }
@@ -130,7 +132,6 @@ async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), 
                 report.add(Kind::Damaged, name, format!("it cannot be verified: {object} is damaged"));
             }
         }
-        before = Some(ObjectHash::of(&bytes));
     }
     Ok(())
 }

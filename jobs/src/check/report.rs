@@ -21,6 +21,8 @@ pub enum Kind {
     /// A pack that was found harmed before and that no kept snapshot needs any more: its content has other copies, or
     /// went with its snapshots. No damage; a prune forgets it after the grace period.
     Replaced,
+    /// A manifest or a change that is missing or damaged, and whose loss the owner has accepted. No damage.
+    Accepted,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Dangling => "dangling",
             Kind::Stale => "stale",
             Kind::Replaced => "replaced",
+            Kind::Accepted => "accepted",
         }
     }
 }
@@ -51,6 +54,19 @@ pub struct Finding {
     /// The pack in question, if it is one.
     #[serde(skip)]
     pub pack: Option<PackId>,
+}
+
+impl Finding {
+    /// Whether it is about a manifest or a change that is missing or damaged. The owner may accept such a loss.
+    pub fn is_acceptable(&self) -> bool {
+        let is_lost = matches!(self.kind, Kind::Missing | Kind::Damaged);
+        is_lost && ["manifests/", "changes/"].iter().any(|prefix| self.object.starts_with(prefix))
+    }
+
+    /// Whether it counts as wrong.
+    fn is_wrong(&self) -> bool {
+        !matches!(self.kind, Kind::Replaced | Kind::Accepted)
+    }
 }
 
 /// What a check found.
@@ -84,19 +100,32 @@ impl Report {
         self.packs_left + self.domains_left + self.clients_left > 0
     }
 
-    /// Whether nothing is wrong. A replaced pack does not count as wrong.
+    /// Whether nothing is wrong. A replaced pack and an accepted loss do not count as wrong.
     pub fn is_ok(&self) -> bool {
         self.wrong() == 0
     }
 
     /// How many things are wrong.
     pub fn wrong(&self) -> u64 {
-        self.findings.iter().filter(|finding| finding.kind != Kind::Replaced).count() as u64
+        self.findings.iter().filter(|finding| finding.is_wrong()).count() as u64
     }
 
     pub(super) fn add(&mut self, kind: Kind, object: impl Into<String>, why: impl core::fmt::Display) {
         let finding = Finding { kind, object: object.into(), why: why.to_string(), snapshots: Vec::new(), pack: None };
         self.findings.push(finding);
+    }
+
+    /// Reports the objects of these numbers as missing: each by its name, but after [`NAMED`] findings only the first of
+    /// a gap. The numbers may be far apart.
+    pub(super) fn add_gap(&mut self, (from, to): (u64, u64), name: impl Fn(u64) -> String) {
+        let Some(gone) = (to + 1).checked_sub(from).filter(|gone| *gone > 0) else { return };
+        let named = NAMED.saturating_sub(self.findings.len() as u64).clamp(1, gone);
+        (from..from + named).for_each(|number| self.add(Kind::Missing, name(number), "it is not there"));
+        if named < gone {
+            let name = name(from);
+            let all = name.rsplit_once('/').map_or("", |(above, _)| above);
+            self.add(Kind::Missing, format!("{all}/"), format_args!("{} more are not there", gone - named));
+        }
     }
 
     /// Like [`Self::add`], unless there is such a finding about the object already.
@@ -132,6 +161,9 @@ impl Report {
         }
     }
 }
+
+/// How many missing records a report names.
+const NAMED: u64 = 1_000;
 
 mod snapshots {
     use copal_format::id::SnapshotId;

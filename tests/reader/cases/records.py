@@ -107,14 +107,17 @@ class Records(unittest.TestCase):
         policy = octets(FILE, "policy_with_a_guard_is_as_it_always_was")
         place = REPOSITORY + (2).to_bytes(8, "little") + b"\x23" * 32
         snapshots = [b"\x20" * 16, b"\x1f" * 16]
+        two, three, one = (number.to_bytes(8, "little") for number in (2, 3, 1))
+        losses = two + CLIENT + two + CLIENT + three + one
         operations = [
             [7, policy, OWNER.sign(label("owner-policy") + place + policy)],
             [8, snapshots, OWNER.sign(label("release") + place + b"".join(snapshots))],
+            [10, [[CLIENT, 2], [CLIENT, 3]], [1], OWNER.sign(label("accept-loss") + place + losses)],
         ]
         body = {0: 2, 1: b"\x23" * 32, 2: CLIENT, 3: TIME, 4: operations}
         expected = literals(FILE, "change_that_the_owner_signs_too_is_as_it_always_was")[0]
         record = self.check(signed(4, "change", body, DEVICE), name("changes", 2), expected, DEVICE)
-        self.assertEqual([operation[0] for operation in record["operations"]], ["owner_policy", "release"])
+        self.assertEqual([operation[0] for operation in record["operations"]], ["owner_policy", "release", "accept_loss"])
 
     def test_receipt(self):
         body = {

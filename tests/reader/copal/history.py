@@ -196,6 +196,8 @@ class History:
                 verify(self.owner.public, label("release") + place + b"".join(rest[0]), rest[1], f"{change.name}: release")
             elif name == "prove":
                 self._check_proof(rest[0], rest[1], f"{change.name}: prove")
+            elif name == "accept_loss":
+                verify(self.owner.public, label("accept-loss") + place + _losses(*rest[:2]), rest[2], f"{change.name}: accept loss")
 
     def _check_proof(self, packs, proof, what):
         verify(self.owner.public, label("proof") + self.owner.repository + b"".join(packs), proof, what)
@@ -225,6 +227,12 @@ class History:
         self.complaints.check(known, f"{receipt.name}: it does not answer {what}")
         newest = max(self.records["root"], default=0)
         self.complaints.check(receipt["root"] <= newest, f"{receipt.name}: no root {receipt['root']} yet")
+
+
+def _losses(manifests, changes):
+    """What the owner signs of the losses that are accepted."""
+    of_manifests = b"".join(client + number.to_bytes(8, "little") for client, number in manifests)
+    return len(manifests).to_bytes(8, "little") + of_manifests + b"".join(number.to_bytes(8, "little") for number in changes)
 
 
 def _policy(change, is_owners):

@@ -110,7 +110,7 @@ def _check_state(root, snapshot, value, history, complaints):
 
 def _apply(operation, by_id):
     name, *arguments = operation
-    if name in ("policy", "owner_policy", "release", "prove"):
+    if name in ("policy", "owner_policy", "release", "prove", "accept_loss"):
         return
     for snapshot in (by_id[one] for one in arguments[0] if one in by_id):
         if name == "forget":
