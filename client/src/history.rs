@@ -111,7 +111,8 @@ impl History {
                 None => unread.push((key, record)),
             }
         }
-        let allowance = Allowance::of(&signers, &first.iter().chain(&unread).copied().collect::<Vec<_>>());
+        let allowance = Allowance::of(&signers, view.state.snapshots.keys());
+        allowance.charge(&history.snapshots);
         let open = |((key, record), manifest): (&Row<'_>, _)| {
             let signer = signer(key).ok_or_else(|| no_record(key.0))?;
             let snapshot = read_snapshot(repository, manifest, **key, record, signer)?;

@@ -110,7 +110,8 @@ pub(crate) fn verify(
     let depth = if read_data { Depth::Data { part: 1, parts: 1 } } else { Depth::Structure };
     let settings = settings(location, state_dir, cache_dir, ca_file, None);
     let report = watched(py, &AtomicBool::new(false), || settings.verify(depth))?;
-    let findings = report.findings.into_iter().map(|finding| Finding {
+    let wrong = report.findings.into_iter().filter(|finding| finding.is_wrong());
+    let findings = wrong.map(|finding| Finding {
         kind: finding.kind.name(),
         object: finding.object,
         why: finding.why,

@@ -82,10 +82,6 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
         context.report.note(&format!("{packs} no longer needed; \"copal prune\" deletes what is left"));
     }
-    if !outcome.accepted.is_empty() {
-        let records = human::things(outcome.accepted.len() as u64, "lost record does", "lost records do");
-        context.report.note(&format!("{records} not count, because the owner has accepted the loss"));
-    }
     let is_state_lost = outcome.is_state_lost;
     // The newest state in the store may be sound, but older than one that this machine has seen. If it cannot be read,
     // the check above has reported that.
@@ -135,6 +131,10 @@ fn answer(
 ) -> Result<Exit, Failure> {
     for (object, why) in lost {
         context.report.warn(&format!("{object} is lost: {why}"));
+    }
+    if !outcome.accepted.is_empty() {
+        let records = human::things(outcome.accepted.len() as u64, "lost record does", "lost records do");
+        context.report.note(&format!("{records} not count, because the owner has accepted the loss"));
     }
     let ok = outcome.damage.is_empty() && lost.is_empty();
     context.report.answer(&CheckReport {

@@ -52,8 +52,8 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     if emptied > 0 {
         let sources = human::things(emptied, "source", "sources");
         context.report.warn(&format!(
-            "no rule keeps anything of {sources}: all snapshots of it expire. Is a tag mistyped? To keep them for good, \
-             \"copal pin\" some"
+            "no rule keeps any snapshot of {sources}: all of them expire. Is a tag mistyped? \"copal pin\" keeps a snapshot \
+             whatever the rules say"
         ));
     }
     let would_expire = expirable.len() as u64;

@@ -182,7 +182,7 @@ impl Failure {
                 "\"copal repair\" writes a new descriptor; until then everything can be restored"
             }
             Self::Damaged { object, .. } if object.starts_with("clients/") => {
-                "neither of its two copies is whole: move them out of the repository and run \"copal backup --another\" on the machine that they belong to, which writes them again if it is a full client"
+                "run \"copal check\": if it too finds neither of the two copies whole, move them out of the repository and run \"copal backup --another\" on the machine that they belong to, which writes them again if it is a full client"
             }
             Self::Damaged { object, .. } if object.starts_with("keys/") => {
                 "open the repository with another key or the recovery code, and make a new key with \"copal key add\""

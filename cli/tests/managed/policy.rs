@@ -31,7 +31,7 @@ fn what_is_set_is_in_force_and_shown_as_the_file_that_set_it() {
     assert_eq!(machine.snapshots().len(), 4, "nothing expires before a service lets it");
     write(&machine, "keep-tags = [[\"glod\"]]\n");
     let tried = machine.run(&["policy", "set", "policy.toml", "--dry-run"]).ok();
-    assert!(tried.err.contains("no rule keeps anything of 1 source") && tried.err.contains("mistyped"), "{tried}");
+    assert!(tried.err.contains("no rule keeps any snapshot of 1 source") && tried.err.contains("mistyped"), "{tried}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What heals, what repair can mend, and building the index again.
 
+use copal_format::id::ObjectHash;
+
 use crate::kit::{Harm, Machine, noise};
 
 fn one() -> Machine {
@@ -141,11 +143,30 @@ fn repair_clears_away_what_is_damaged_and_not_needed() {
     let report = machine.json(&["repair"]);
     assert_eq!(report["deleted"].as_array().unwrap().len(), 3, "{report}");
     assert!(machine.names("copal/").len() == 1 && !machine.names("roots/").contains(&root), "{report}");
-    // The newest root is what everything rests on.
-    let newest = of("roots/", 0);
     machine.ok(&["rebuild-index"]);
     assert_eq!(machine.check(&["--full"]).0, 0);
-    assert!(machine.names("receipts/").contains(&receipt) && machine.names("roots/").contains(&newest));
+    assert!(machine.names("receipts/").contains(&receipt));
+    // Everything rests on the newest root, and what a newer program has written is no damage.
+    let newest = of("roots/", 0);
+    machine.damage(&newest, Harm::Flip);
+    assert_eq!(machine.run(&["repair"]).code, 4);
+    assert!(machine.names("roots/").contains(&newest));
+    machine.ok(&["rebuild-index"]);
+    let version = receipt_of_a_newer_program(&machine, &receipt);
+    machine.run(&["repair"]);
+    assert_eq!(machine.objects()[&receipt], version);
+}
+
+/// Puts a receipt of version 2 in the place of this one.
+fn receipt_of_a_newer_program(machine: &Machine, name: &str) -> Vec<u8> {
+    let mut bytes = machine.objects()[name].clone();
+    bytes[9] = 2;
+    let body = bytes.len() - 32;
+    let hash = ObjectHash::of(&bytes[..body]);
+    bytes[body..].copy_from_slice(hash.as_bytes());
+    std::fs::remove_file(machine.object(name)).unwrap();
+    std::fs::write(machine.object(name), &bytes).unwrap();
+    bytes
 }
 
 #[test]

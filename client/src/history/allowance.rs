@@ -9,21 +9,26 @@ use copal_format::client::Role;
 use copal_format::id::ClientId;
 use copal_format::snapshot::SnapshotInfo;
 
-use super::{Row, Signers};
+use super::{Signers, Snapshot, SnapshotKey};
 
 /// What is left to each write-only client, in bytes.
 pub(super) struct Allowance(BTreeMap<ClientId, AtomicU64>);
 
 impl Allowance {
-    pub(super) fn of(signers: &Signers, rows: &[Row<'_>]) -> Self {
+    pub(super) fn of<'k>(signers: &Signers, keys: impl Iterator<Item = &'k SnapshotKey>) -> Self {
         let of_all = signers.values().flatten().filter(|signer| signer.role == Role::WriteOnly);
         let mut left: BTreeMap<ClientId, AtomicU64> = of_all.map(|signer| (signer.client, BASE.into())).collect();
-        for (key, _) in rows {
+        for key in keys {
             if let Some(left) = left.get_mut(&key.0) {
                 *left.get_mut() += EACH;
             }
         }
         Self(left)
+    }
+
+    /// Takes the room of what is held already.
+    pub(super) fn charge(&self, held: &[Snapshot]) {
+        held.iter().for_each(|snapshot| drop(self.take(snapshot.key.0, &snapshot.info)));
     }
 
     /// Takes the room for a description; fails with the reason if there is none.

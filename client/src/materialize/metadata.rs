@@ -58,7 +58,8 @@ impl Target {
         Ok(())
     }
 
-    /// Fails if the entry is not what was made or found here: another user may have exchanged it meanwhile.
+    /// Fails if the entry is of another kind than what was made or found here, or if it is a file that may not get this
+    /// metadata: another user may have exchanged it meanwhile.
     fn recognise(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let stat = object.stat().map_err(|error| WriteError::io("look at", path, error))?;
         let is_right = stat.kind() == metadata.kind() && (stat.is_directory() || self.may_take(&stat, metadata));
@@ -186,7 +187,7 @@ impl Target {
         let wanted = |(name, _): &&Xattr| !self.options.no_xattrs && Space::of(name) == space;
         for (name, value) in metadata.xattrs.iter().filter(wanted) {
             // A name may lead to another entry by now.
-            let is_uncertain = name == b"security.capability" && !object.is_open();
+            let is_uncertain = name == CAPABILITY && !object.is_open();
             if is_uncertain || (is_power(name) && self.leaves_out(Power::Attribute, path)) {
                 continue;
             }
@@ -206,6 +207,16 @@ impl Target {
 }
 
 impl Metadata<'_> {
+    /// Whether a program with it runs with rights that its user does not have.
+    pub(super) fn gives_rights(&self) -> bool {
+        let has_bits = mode_of(self.mode).intersects(Mode::SUID | Mode::SGID);
+        has_bits || self.has_capability()
+    }
+
+    pub(super) fn has_capability(&self) -> bool {
+        self.xattrs.iter().any(|(name, _)| name == CAPABILITY)
+    }
+
     /// The mode to set before the ACL. With an ACL, the saved group bits are its mask: the most that anybody gets. So
     /// they are narrowed to what the ACL gives the owning group. Setting the ACL sets them to its mask.
     pub fn safe_mode(&self) -> u32 {
@@ -264,6 +275,9 @@ impl Lack {
 pub fn is_power(name: &[u8]) -> bool {
     name.starts_with(b"security.") || name.starts_with(b"trusted.")
 }
+
+/// The attribute with which Linux gives a program rights.
+const CAPABILITY: &[u8] = b"security.capability";
 
 fn is_acl(name: &[u8]) -> bool {
     name.starts_with(b"system.posix_acl_")

@@ -45,7 +45,12 @@ impl Target {
         let Some((at, stat)) = self.find(path)? else { return Ok(TargetState::Free) };
         Ok(match self.options.overwrite {
             Overwrite::Never => TargetState::Kept,
-            Overwrite::Changed | Overwrite::Newer if self.matches(&at, &stat, wanted) => TargetState::Same,
+            Overwrite::Changed | Overwrite::Newer if matches(&at, &stat, wanted) => {
+                match self.may_take(&stat, &wanted.metadata) {
+                    true => TargetState::Same,
+                    false => TargetState::Taken,
+                }
+            }
             Overwrite::Newer if stat.mtime >= wanted.metadata.mtime => TargetState::Kept,
             Overwrite::Changed | Overwrite::Newer | Overwrite::Always => TargetState::Taken,
         })
@@ -61,7 +66,7 @@ impl Target {
 
     /// Whether the wanted entry exists, whatever the overwrite option says.
     pub fn has(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<bool, WriteError> {
-        Ok(self.find(path)?.is_some_and(|(at, stat)| self.matches(&at, &stat, wanted)))
+        Ok(self.find(path)?.is_some_and(|(at, stat)| matches(&at, &stat, wanted)))
     }
 
     /// The stat of an entry of the target, if it exists.
@@ -85,29 +90,33 @@ impl Target {
         }
     }
 
-    /// Whether an entry has the wanted content, as far as this can be seen without reading it, and may get its metadata.
-    fn matches(&self, at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
-        let kind = wanted.metadata.kind();
-        let is_same = match kind {
-            FileType::RegularFile => stat.size == wanted.size && has_time(stat, wanted.metadata.mtime),
-            FileType::Symlink => {
-                let points_to = link_target_at(&at.directory, &at.name).ok();
-                points_to.as_deref() == wanted.points_to
-            }
-            FileType::CharacterDevice | FileType::BlockDevice => Some(stat.rdev) == wanted.device,
-            _ => true,
-        };
-        let has_other_names = wanted.is_alone && stat.links > 1;
-        stat.kind() == kind && is_same && !has_other_names && self.may_take(stat, &wanted.metadata)
-    }
-
-    /// Whether an entry that was there before may get this metadata. Another user may have put it there: root must not
-    /// give him a file that runs with other rights, nor change a file elsewhere of which this is one more name.
+    /// Whether an entry that was there before may get this metadata. Another user may have put it there. Then root would
+    /// hand him a file with the rights of somebody else. And a further name of the file may lie outside the target.
     pub(super) fn may_take(&self, stat: &EntryStat, metadata: &Metadata<'_>) -> bool {
-        let has_owner = self.options.no_owner || !system::is_root() || stat.uid == metadata.uid;
-        let keeps = stat.links <= 1 || !KEEPS_MODES || self.is_alike(stat, metadata);
-        has_owner && keeps
+        let is_right = || !KEEPS_MODES || self.is_alike(stat, metadata);
+        let has_one_name = stat.links <= 1 || is_right();
+        if !system::is_root() || self.options.no_owner {
+            return has_one_name;
+        }
+        has_one_name
+            && stat.uid == metadata.uid
+            && (!metadata.gives_rights() || (is_right() && !metadata.has_capability()))
     }
+}
+
+/// Whether an entry has the wanted content, as far as this can be seen without reading it.
+fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
+    let kind = wanted.metadata.kind();
+    let is_same = match kind {
+        FileType::RegularFile => stat.size == wanted.size && has_time(stat, wanted.metadata.mtime),
+        FileType::Symlink => {
+            let points_to = link_target_at(&at.directory, &at.name).ok();
+            points_to.as_deref() == wanted.points_to
+        }
+        FileType::CharacterDevice | FileType::BlockDevice => Some(stat.rdev) == wanted.device,
+        _ => true,
+    };
+    stat.kind() == kind && is_same && !(wanted.is_alone && stat.links > 1)
 }
 
 /// Whether an entry last changed at a time, as exactly as its file system stores times. A coarse file system shows in

@@ -134,13 +134,16 @@ impl Target {
         Ok(TargetFile { path: path.clone(), file: file.into(), made: Some((at.directory, made_with)) })
     }
 
-    /// Opens a file made earlier for more writing, if it is still this one.
+    /// Opens a file made earlier for more writing, if it is still this one, as far as that can be told.
     pub fn reopen_file(&self, path: &TreePath, made: FileId) -> Result<TargetFile, WriteError> {
         let failed = |error: io::Error| WriteError::io("open", path, error);
         let at = self.at(path).map_err(failed)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&at.directory, &at.name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        match EntryStat::of(&file).map_err(failed)?.id() == made {
+        let stat = EntryStat::of(&file).map_err(failed)?;
+        // A file system without inodes may have given it another number.
+        let is_own = stat.kind() == FileType::RegularFile && stat.links == 1 && stat.uid == system::user();
+        match stat.id() == made || is_own {
             true => Ok(TargetFile { path: path.clone(), file: file.into(), made: None }),
             false => Err(WriteError::Exchanged { path: path.clone() }),
         }

@@ -9,13 +9,15 @@ use copal_format::id::SlotId;
 use copal_format::keys::slot::Slot;
 use copal_format::layout;
 use copal_format::receipt::Receipt;
+use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::root::{Deletion, Root};
+use copal_format::wire::record::RecordError;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
 use copal_store::{Store, StoreError};
 
-use super::{Repository, list_descriptors};
+use super::Repository;
 use crate::wait::wait;
 
 /// What became of small objects that were missing or damaged.
@@ -41,10 +43,13 @@ impl RestoredCopies {
         Ok(())
     }
 
-    /// Deletes a damaged object.
-    fn clear(&mut self, store: &dyn Store, name: String) -> Result<(), StoreError> {
-        let list = if deleted(store, &name)? { &mut self.deleted } else { &mut self.damaged };
-        list.push(name);
+    /// Deletes a damaged object, if it still reads as these bytes: the store may have given it wrongly once.
+    fn clear(&mut self, store: &dyn Store, name: &str, damaged: &Bytes) -> Result<(), StoreError> {
+        if wait(objects::read(store, name))?.as_ref() != Some(damaged) {
+            return Ok(());
+        }
+        let list = if deleted(store, name)? { &mut self.deleted } else { &mut self.damaged };
+        list.push(name.to_owned());
         Ok(())
     }
 }
@@ -81,13 +86,21 @@ pub fn restore_slots(store: &dyn Store, copies: &mut RestoredCopies) -> Result<(
         let mut others = Vec::new();
         for name in layout::slot(slot) {
             match wait(objects::read(store, &name))? {
-                Some(bytes) if Slot::parse(&bytes).is_ok_and(|parsed| parsed.id() == slot) => whole = Some(bytes),
+                Some(bytes) if Slot::parse(&bytes).is_ok_and(|parsed| parsed.id() == slot) => {
+                    whole = Some((name, bytes));
+                }
                 found => others.push((name, found.is_some())),
             }
         }
         for (name, is_damaged) in others {
             match &whole {
-                Some(bytes) => copies.write(store, name, bytes, is_damaged)?,
+                Some((of, bytes)) => {
+                    copies.write(store, name.clone(), bytes, is_damaged)?;
+                    // Somebody may be removing this key: what they have deleted must not come back.
+                    if wait(objects::read(store, of))?.is_none() {
+                        deleted(store, &name)?;
+                    }
+                }
                 None if is_damaged => copies.damaged.push(name),
                 None => {}
             }
@@ -96,44 +109,65 @@ pub fn restore_slots(store: &dyn Store, copies: &mut RestoredCopies) -> Result<(
     Ok(())
 }
 
-/// Deletes damaged objects that nothing needs: descriptors and roots older than the newest, deletion records, and
-/// receipts. Nobody signs the last two, so a damaged one tells nothing. A rebuild writes receipts again.
+/// Deletes damaged objects that nothing needs: descriptors and roots older than the newest, and receipts and deletion
+/// records of what the newest root knows. Others are evidence of a root that is lost. A rebuild writes receipts again.
+/// What a newer program has written is no damage.
 pub fn clear_damaged(repository: &Repository, view: &View, copies: &mut RestoredCopies) -> Result<(), JobError> {
     let store = repository.store().as_ref();
-    if repository.descriptor.is_some() {
-        let damaged = list_descriptors(store)?.into_iter().filter(|(_, read)| read.is_err());
-        damaged.map(|(name, _)| name).try_for_each(|name| copies.clear(store, name))?;
+    let Some((root, _)) = &view.root else { return Ok(()) };
+    let is_descriptor = |name: &str, bytes: &Bytes| {
+        let read = Descriptor::decode(layout::trailing_number(name)?, bytes);
+        Some(!matches!(read, Err(DescriptorError::Record(error)) if is_damage(&error)))
+    };
+    if let Some(newest) = &repository.descriptor {
+        clear(store, "copal/", copies, |name, bytes| {
+            let is_older = layout::trailing_number(name).is_some_and(|version| version < newest.version);
+            is_older && is_descriptor(name, bytes) == Some(false)
+        })?;
     }
-    // The newest root may need an older one as its base.
-    let needed = view.root.as_ref().map(|(root, _)| (root.base.map(|(base, _)| base), root.number));
-    for (prefix, is_whole) in SMALL_RECORDS {
-        let listed = wait(objects::list(store, prefix))?;
-        let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
-        for names in names.chunks(AT_ONCE) {
-            for (name, read) in names.iter().zip(wait(objects::read_many(store, names))) {
-                let is_needed = layout::root_number(name)
-                    .is_some_and(|number| needed.is_none_or(|(base, newest)| number >= newest || base == Some(number)));
-                if let Ok(Some(bytes)) = read
-                    && is_whole(name, &bytes) == Some(false)
-                    && !is_needed
-                {
-                    copies.clear(store, name.clone())?;
-                }
+    clear(store, "receipts/", copies, |name, bytes| {
+        let (Some(client), Some(number)) = (layout::client_of(name), layout::trailing_number(name)) else {
+            return false;
+        };
+        let is_known = view.state.heads.get(&client).is_some_and(|head| number <= head.number);
+        is_known && Receipt::decode(client, number, bytes).is_err_and(|error| is_damage(&error))
+    })?;
+    clear(store, "roots/", copies, |name, bytes| {
+        let Some(number) = layout::root_number(name) else { return false };
+        let is_needed = number >= root.number || root.base.is_some_and(|(base, _)| base == number);
+        !is_needed && Root::decode(number, bytes).is_err_and(|error| is_damage(&error))
+    })?;
+    clear(store, "deletions/", copies, |name, bytes| {
+        let is_known = layout::deletion_root(name).is_some_and(|number| number <= root.number);
+        is_known && Deletion::decode(bytes).is_err_and(|error| is_damage(&error))
+    })
+}
+
+/// Deletes the objects below a prefix that are damaged and not needed.
+fn clear(
+    store: &dyn Store,
+    prefix: &str,
+    copies: &mut RestoredCopies,
+    is_useless: impl Fn(&str, &Bytes) -> bool,
+) -> Result<(), JobError> {
+    let listed = wait(objects::list(store, prefix))?;
+    let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
+    for names in names.chunks(AT_ONCE) {
+        for (name, read) in names.iter().zip(wait(objects::read_many(store, names))) {
+            if let Ok(Some(bytes)) = read
+                && is_useless(name, &bytes)
+            {
+                copies.clear(store, name, &bytes)?;
             }
         }
     }
     Ok(())
 }
 
-/// Prefixes of records without a signature, and whether the bytes under a name are such a record; none for other names.
-type IsWhole = fn(&str, &[u8]) -> Option<bool>;
-const SMALL_RECORDS: [(&str, IsWhole); 3] = [
-    ("receipts/", |name, bytes| {
-        Some(Receipt::decode(layout::client_of(name)?, layout::trailing_number(name)?, bytes).is_ok())
-    }),
-    ("roots/", |name, bytes| Some(Root::decode(layout::root_number(name)?, bytes).is_ok())),
-    ("deletions/", |_, bytes| Some(Deletion::decode(bytes).is_ok())),
-];
+/// Whether an error says that the bytes are not what was written.
+fn is_damage(error: &RecordError) -> bool {
+    !matches!(error, RecordError::Version { .. })
+}
 
 /// Records that are held in memory at a time.
 const AT_ONCE: usize = 1_000;

@@ -33,7 +33,7 @@ pub(super) async fn check(job: &JobContext<'_>, view: &View, report: &mut Report
     if let Some((root, _)) = &view.root {
         let changes = numbers(job, "changes/").await?;
         let change = root.change_head.map_or(0, |(number, _)| number);
-        report_gaps(&changes, (1, change), layout::change, report);
+        report_each_gap(&changes, (1, change), layout::change, report);
         let expiries = numbers(job, "expiries/").await?;
         let expiry = root.expiry_head.map_or(0, |(number, _)| number);
         report_gaps(&expiries, (1, expiry), layout::expiry, report);
@@ -116,7 +116,7 @@ async fn check_manifests(
 ) -> Result<(), JobError> {
     let found = numbers(job, &format!("manifests/{client}/")).await?;
     let last = found.last().copied().unwrap_or(0);
-    report_gaps(&found, (last + 1, head.number), |number| layout::manifest(client, number), report);
+    report_each_gap(&found, (last + 1, head.number), |number| layout::manifest(client, number), report);
     Ok(())
 }
 
@@ -161,13 +161,31 @@ const OWED_MOST: usize = 8192;
 /// No saved data depends on a receipt.
 const OWED: &str = "the receipt is missing although a root has decided the manifest; the next ingest writes it";
 
-/// Reports what is missing between the objects that are there.
-fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {
+/// Reports every missing object by its name: the owner may accept the loss of each.
+fn report_each_gap(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {
     let mut next = from;
-    for there in found.iter().copied().filter(|number| (from..=to).contains(number)).chain([to.saturating_add(1)]) {
+    for there in found.iter().copied().filter(|number| (from..=to).contains(number)) {
         report.add_gap((next, there.saturating_sub(1)), &name);
-        next = there + 1;
+        next = there.saturating_add(1);
     }
+    report.add_gap((next, to), name);
+}
+
+/// Reports the first missing object and how many more are missing. The numbers may be far apart.
+fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {
+    if from > to {
+        return;
+    }
+    let there = found.range(from..=to);
+    let gone = (to - from + 1) - there.clone().count() as u64;
+    // The first missing number stands where the present numbers stop following one another.
+    let first = there.zip(from..).take_while(|(found, due)| **found == *due).count() as u64 + from;
+    let why = match gone {
+        0 => return,
+        1 => "it is not there".to_owned(),
+        more => format!("it is not there, nor are {} after it", more - 1),
+    };
+    report.add(Kind::Missing, name(first), why);
 }
 
 /// Reports passed-over roots, and waiting manifests that have seen a missing root: lies, or traces of a lost state.

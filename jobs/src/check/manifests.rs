@@ -225,8 +225,11 @@ async fn manifest_key(
             return Ok(None);
         }
     };
-    for name in survey.damaged.into_iter().map(|copy| copy.name).chain(survey.contradicting) {
-        report.add(Kind::Damaged, name, "it differs from the other copy, which is sound");
+    for copy in survey.damaged {
+        report.add(Kind::Damaged, copy.name, "it differs from the other copy, which is sound");
+    }
+    for name in survey.contradicting {
+        report.add(Kind::Damaged, name, "it differs from the other copy, and both are signed");
     }
     Ok(record.keys.map(|keys| keys.manifest))
 }

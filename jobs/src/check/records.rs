@@ -129,7 +129,8 @@ async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), 
             }
             Err(error) => {
                 let (object, _) = error.blame()?;
-                report.add(Kind::Damaged, name, format!("it cannot be verified: {object} is damaged"));
+                // The change itself may be whole.
+                report.add(Kind::Dangling, name, format!("it cannot be verified: {object} is damaged"));
             }
         }
     }

@@ -64,7 +64,7 @@ impl Finding {
     }
 
     /// Whether it counts as wrong.
-    fn is_wrong(&self) -> bool {
+    pub fn is_wrong(&self) -> bool {
         !matches!(self.kind, Kind::Replaced | Kind::Accepted)
     }
 }
@@ -118,7 +118,7 @@ impl Report {
     /// Reports the objects of these numbers as missing: each by its name, but after [`NAMED`] findings only the first of
     /// a gap. The numbers may be far apart.
     pub(super) fn add_gap(&mut self, (from, to): (u64, u64), name: impl Fn(u64) -> String) {
-        let Some(gone) = (to + 1).checked_sub(from).filter(|gone| *gone > 0) else { return };
+        let Some(gone) = to.saturating_add(1).checked_sub(from).filter(|gone| *gone > 0) else { return };
         let named = NAMED.saturating_sub(self.findings.len() as u64).clamp(1, gone);
         (from..from + named).for_each(|number| self.add(Kind::Missing, name(number), "it is not there"));
         if named < gone {
@@ -163,7 +163,7 @@ impl Report {
 }
 
 /// How many missing records a report names.
-const NAMED: u64 = 1_000;
+const NAMED: u64 = 100_000;
 
 mod snapshots {
     use copal_format::id::SnapshotId;

@@ -29,8 +29,18 @@ fn root_keeps_no_file_that_somebody_else_may_have_put_there() {
     // Its other name may lie outside the target.
     assert_eq!(target.look(&path("linked"), &among(0o104755)).unwrap(), TargetState::Taken);
     if crate::system::is_root() {
+        // Of the right owner, who may not be in the group whose rights it would get.
+        write(&target, "tool", b"1");
+        let capable = [(b"security.capability".to_vec(), b"x".to_vec())];
+        for metadata in [metadata(0o102755), Metadata { xattrs: &capable, ..metadata(0o100644) }] {
+            let tool = Wanted { metadata, ..wanted(1) };
+            assert_eq!(target.look(&path("tool"), &tool).unwrap(), TargetState::Taken, "{metadata:?}");
+        }
         std::os::unix::fs::chown(place.at("file"), Some(65_534), None).unwrap();
         assert_eq!(target.look(&path("file"), &wanted(1)).unwrap(), TargetState::Taken);
+        let newer = place.overwriting(Overwrite::Newer);
+        assert_eq!(newer.look(&path("file"), &wanted(1)).unwrap(), TargetState::Taken);
+        assert!(target.has(&path("file"), &wanted(1)).unwrap(), "the content is right");
         let renewed = target.renew_metadata(&path("file"), &metadata(0o104755));
         assert!(matches!(renewed, Err(WriteError::Exchanged { .. })), "{renewed:?}");
         assert_eq!(EntryStat::of_path(&place.at("file")).unwrap().uid, 65_534);
@@ -51,7 +61,8 @@ fn what_was_exchanged_meanwhile_gets_no_metadata_and_no_content() {
     let made = file.id().unwrap();
     assert!(target.reopen_file(&path("file"), made).is_ok());
     fs::rename(place.at("file"), place.at("away")).unwrap();
-    fs::write(place.at("file"), "another").unwrap();
+    fs::write(place.at("elsewhere"), "another").unwrap();
+    fs::hard_link(place.at("elsewhere"), place.at("file")).unwrap();
     assert!(matches!(target.reopen_file(&path("file"), made), Err(WriteError::Exchanged { .. })));
 }
 
