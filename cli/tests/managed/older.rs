@@ -16,7 +16,7 @@ fn put_back() -> (Machine, Machine) {
     let bytes = fs::read(owner.object(&first)).unwrap();
     owner.damage(&first, Harm::Flip);
     owner.run(&["repair"]);
-    let [_, second] = owner.names("copal/").try_into().expect("a second descriptor");
+    let [second] = owner.names("copal/").try_into().expect("a second descriptor, and not the damaged one");
     owner.ok(&["snapshots"]);
     upload(&camera, &[]).ok();
     owner.replace(&first, &bytes);
