@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, expect, test } from "vitest";
 
-import { FAULTS, FOLDERS, REPLACED, type Thing, findingsOf, thingOf } from "../../src/core/findings";
+import { FAULTS, FOLDERS, NO_DAMAGE, type Thing, findingsOf, thingOf } from "../../src/core/findings";
 import { outcomeOf } from "../../src/core/coordinator/reports";
 import { speak } from "../../src/words/language";
 import { status } from "../../src/words/status";
@@ -18,7 +18,7 @@ const named = new Map([["aa", { source: "Pictures", time: 5 }], ["bb", { source:
 test("each kind that the service can find has a name here", () => {
   const kinds = [...source("jobs/src/check/report.rs").matchAll(/Kind::\w+ => "(\w+)"/g)].map(([, name]) => name);
   expect(kinds.length).toBeGreaterThan(4);
-  expect(kinds.sort()).toEqual([...FAULTS, REPLACED].sort());
+  expect(kinds.sort()).toEqual([...FAULTS, ...NO_DAMAGE].sort());
 });
 
 test("each folder of a repository that a check looks at has a name here", () => {
@@ -54,7 +54,7 @@ test("findings of a kind are one, with the newest of the snapshots that they har
 
 test("what was replaced is no damage, and what a newer service finds is kept as it came", () => {
   expect(findingsOf({ findings: [{ kind: "replaced", object: "packs/ab/cd", why: "it was altered", snapshots: [] }] }, named)).toEqual([]);
-  for (const [findings, outcome] of [[[{ kind: "replaced" }], "sound"], [[{ kind: "replaced" }, { kind: "haunted" }], "damage"], [[null], "damage"], [[], "sound"], ["none", "sound"], [undefined, "sound"]] as const) expect(outcomeOf({ findings })).toBe(outcome);
+  for (const [findings, outcome] of [[[{ kind: "replaced" }, { kind: "accepted" }], "sound"], [[{ kind: "replaced" }, { kind: "haunted" }], "damage"], [[null], "damage"], [[], "sound"], ["none", "sound"], [undefined, "sound"]] as const) expect(outcomeOf({ findings })).toBe(outcome);
   const report = { findings: [{ kind: "haunted", object: "packs/ab/cd", why: "it moans" }, { kind: "missing", object: "attic/1", why: "it is gone" }, null] };
   expect(findingsOf(report, named)).toEqual([{ kind: null, count: 3, harmed: 0, newest: [], told: ["packs/ab/cd: it moans", "attic/1: it is gone", ": "] }]);
   for (const report of [{}, { findings: "none" }]) expect(findingsOf(report, named)).toEqual([]);

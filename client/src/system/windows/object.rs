@@ -42,7 +42,7 @@ impl<'o> Object<'o> {
     pub(crate) fn stat(&self) -> std::io::Result<EntryStat> {
         match self {
             Self::Open(file) => EntryStat::of(file),
-            Self::Named(at) => EntryStat::at(&at.directory, at.name),
+            Self::Named(at) => EntryStat::at(at.directory, at.name),
         }
     }
 
