@@ -25,7 +25,7 @@ export function findingsOf(report: Record<string, unknown>, named: ReadonlyMap<s
   const all: unknown[] = Array.isArray(report["findings"]) ? report["findings"] : [];
   for (const found of all) {
     const { kind: fault, object, why, snapshots } = (found ?? {}) as Record<string, unknown>;
-    if (isNoDamage(fault)) continue;
+    if (NO_DAMAGE.includes(fault)) continue;
     const thing = typeof object !== "string" ? null : fault === "missing" && object === "roots/" ? "roots" : thingOf(object);
     const kind = isFault(fault) && thing ? { fault, thing } : null;
     const key = kind ? `${kind.fault} ${kind.thing}` : "";
@@ -63,7 +63,6 @@ function isFault(fault: unknown): fault is Fault {
 export const FAULTS: readonly Fault[] = ["missing", "damaged", "dangling", "stale"];
 /** A pack that was damaged, and that nothing needs any more; a record whose loss the owner has accepted. */
 export const NO_DAMAGE: readonly unknown[] = ["replaced", "accepted"];
-export const isNoDamage = (fault: unknown): boolean => NO_DAMAGE.includes(fault);
 /** The folders of a repository that a check looks at. */
 export const FOLDERS: Record<string, Thing> = {
   packs: "pack", moved: "pack", index: "index", state: "state", roots: "root", manifests: "manifest", receipts: "receipt", changes: "change",

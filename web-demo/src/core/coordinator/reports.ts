@@ -1,6 +1,5 @@
 //! Reports: what jobs have written about their last runs.
 
-import { isNoDamage } from "../findings";
 import { brief } from "../gateway/client";
 import type { Opened } from "./opened";
 
@@ -19,5 +18,5 @@ export async function newestReport(opened: Opened, job: "check" | "prune"): Prom
 
 /** What the report of a check comes to. What was damaged and has been replaced since is no damage, nor is an accepted loss. */
 export function outcomeOf({ findings }: Record<string, unknown>): "sound" | "damage" {
-  return Array.isArray(findings) && findings.some((found: { kind?: unknown } | null) => !isNoDamage(found?.kind)) ? "damage" : "sound";
+  return Array.isArray(findings) && findings.some((found: { kind?: unknown } | null) => found?.kind !== "replaced" && found?.kind !== "accepted") ? "damage" : "sound";
 }
