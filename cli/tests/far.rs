@@ -146,9 +146,6 @@ fn a_store_that_is_away_is_not_taken_for_damage_and_a_pack_that_it_cannot_give_i
 #[test]
 fn a_snapshot_that_the_store_refuses_is_named_with_the_stores_reason() {
     let place = tempfile::tempdir().unwrap();
-    let (source, directory) = (place.path().join("source"), place.path().join("repository"));
-    std::fs::create_dir_all(&source).unwrap();
-    std::fs::create_dir(&directory).unwrap();
     let is_refused = Arc::new(AtomicBool::new(false));
     let refuses = is_refused.clone();
     let script = move |call: &Call<'_>| match refuses.load(Ordering::Relaxed) && call.key.starts_with("manifests/") {
@@ -158,11 +155,7 @@ fn a_snapshot_that_the_store_refuses_is_named_with_the_stores_reason() {
         }
         false => Fate::Proceed,
     };
-    let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
-    let backend = Backend::of_store(&Location::Directory(directory), store);
-    let repository = made(&backend, place.path());
-    let client = LocalClient::load_or_register(&repository, "far").unwrap();
-    back_up(&repository, &client, &source);
+    let (repository, _) = saved_behind(place.path(), script);
 
     let view = wait(copal_jobs::view::read(repository.store().as_ref())).unwrap();
     is_refused.store(true, Ordering::Relaxed);
@@ -174,9 +167,6 @@ fn a_snapshot_that_the_store_refuses_is_named_with_the_stores_reason() {
 #[test]
 fn a_change_that_the_store_does_not_show_yet_is_not_called_done() {
     let place = tempfile::tempdir().unwrap();
-    let (source, directory) = (place.path().join("source"), place.path().join("repository"));
-    std::fs::create_dir_all(&source).unwrap();
-    std::fs::create_dir(&directory).unwrap();
     let is_hidden = Arc::new(AtomicBool::new(false));
     let hides = is_hidden.clone();
     // As a cache does that remembers that nothing was there.
@@ -187,11 +177,7 @@ fn a_change_that_the_store_does_not_show_yet_is_not_called_done() {
             false => Fate::Proceed,
         }
     };
-    let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
-    let backend = Backend::of_store(&Location::Directory(directory), store);
-    let repository = made(&backend, place.path());
-    let client = LocalClient::load_or_register(&repository, "far").unwrap();
-    back_up(&repository, &client, &source);
+    let (repository, client) = saved_behind(place.path(), script);
     let view = wait(copal_jobs::view::read(repository.store().as_ref())).unwrap();
     let id = view.state.snapshots.values().next().unwrap().id;
 
@@ -201,6 +187,18 @@ fn a_change_that_the_store_does_not_show_yet_is_not_called_done() {
     is_hidden.store(false, Ordering::Relaxed);
     let written = changes::write(&repository, &client, vec![Operation::Pin(vec![id])]).unwrap();
     assert_eq!(written.map(|written| written.number), Some(2));
+}
+
+/// A repository with one snapshot, in a store that fails as the script says.
+fn saved_behind(place: &Path, script: impl FnMut(&Call<'_>) -> Fate + Send + 'static) -> (Repository, LocalClient) {
+    let (source, directory) = (place.join("source"), place.join("repository"));
+    std::fs::create_dir_all(&source).unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
+    let repository = made(&Backend::of_store(&Location::Directory(directory), store), place);
+    let client = LocalClient::load_or_register(&repository, "far").unwrap();
+    back_up(&repository, &client, &source);
+    (repository, client)
 }
 
 /// A repository at a backend.

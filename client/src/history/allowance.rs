@@ -60,7 +60,7 @@ mod tests {
         let allowance = Allowance([(thief, AtomicU64::new(BASE + 2 * EACH))].into());
         let taken = (0..1_000).filter(|_| allowance.take(thief, &long).is_ok()).count();
         assert_eq!(taken, 256);
-        // What is short still has room.
+        // A short description still fits into what is left.
         assert!(allowance.take(thief, &SnapshotInfo::default()).is_ok());
         assert!((0..1_000).all(|_| allowance.take(full, &long).is_ok()));
     }

@@ -111,7 +111,7 @@ pub fn restore_slots(store: &dyn Store, copies: &mut RestoredCopies) -> Result<(
 
 /// Deletes damaged objects that nothing needs: descriptors and roots older than the newest, and receipts and deletion
 /// records of what the newest root knows. Others are evidence of a root that is lost. A rebuild writes receipts again.
-/// What a newer program has written is no damage.
+/// A record that a newer version of this program has written does not count as damaged.
 pub fn clear_damaged(repository: &Repository, view: &View, copies: &mut RestoredCopies) -> Result<(), JobError> {
     let store = repository.store().as_ref();
     let Some((root, _)) = &view.root else { return Ok(()) };
