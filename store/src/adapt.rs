@@ -1,15 +1,13 @@
 //! A wrapper that adapts the number of concurrent calls to what the store can bear.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures::channel::oneshot;
 
 use crate::worker::{RuntimePause, Worker};
-use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use crate::{Op, Store, StoreError};
 
 /// Limits concurrent calls: a limit of `n` grows by one after `n` successes, and halves after a transient error.
 ///
@@ -162,52 +160,7 @@ impl<S: Store + ?Sized + 'static> Adapt<S> {
 #[async_trait]
 impl<S: Store + ?Sized + 'static> Store for Adapt<S> {
     crate::pass_on!(inner: is_remote, largest);
-
-    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        let own = key.clone();
-        self.admitted((Op::Create, key.as_str()), move |inner| async move { inner.create(&own, bytes).await }).await
-    }
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.admitted((Op::Read, key.as_str()), |inner| async move { inner.read(&own).await }).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.admitted((Op::ReadRange, key.as_str()), move |inner| async move { inner.read_range(&own, range).await })
-            .await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let own = key.clone();
-        self.admitted((Op::Stat, key.as_str()), |inner| async move { inner.stat(&own).await }).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        let own = (prefix.to_owned(), after.cloned());
-        let call = move |inner: Arc<S>| async move { inner.list(&own.0, own.1.as_ref(), limit).await };
-        self.admitted((Op::List, prefix), call).await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let own = key.clone();
-        self.admitted((Op::Delete, key.as_str()), |inner| async move { inner.delete(&own).await }).await
-    }
-
-    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        let own = keys.to_vec();
-        self.admitted((Op::Delete, ""), |inner| async move { inner.delete_all(&own).await }).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.admitted((Op::Now, ""), |inner| async move { inner.now().await }).await
-    }
-
-    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.admitted((Op::Read, key.as_str()), |inner| async move { inner.map(&own).await }).await
-    }
+    crate::pass_on!(admitted(): create, read, read_range, stat, list, delete, delete_all, now, map);
 }
 
 #[cfg(test)]

@@ -134,39 +134,7 @@ macro_rules! store_by_reference {
     ($($reference:ty),*) => {$(
         #[async_trait]
         impl<S: Store + ?Sized> Store for $reference {
-            async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-                (**self).create(key, bytes).await
-            }
-            async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-                (**self).read(key).await
-            }
-            async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-                (**self).read_range(key, range).await
-            }
-            async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-                (**self).stat(key).await
-            }
-            async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-                (**self).list(prefix, after, limit).await
-            }
-            async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-                (**self).delete(key).await
-            }
-            async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-                (**self).delete_all(keys).await
-            }
-            async fn now(&self) -> Result<StoreTime, StoreError> {
-                (**self).now().await
-            }
-            async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-                (**self).map(key).await
-            }
-            fn is_remote(&self) -> bool {
-                (**self).is_remote()
-            }
-            fn largest(&self) -> Option<u64> {
-                (**self).largest()
-            }
+            crate::pass_on!(**: create, read, read_range, stat, list, delete, delete_all, now, map, is_remote, largest);
         }
     )*};
 }

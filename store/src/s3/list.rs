@@ -10,7 +10,7 @@ use crate::key::may_begin_a_key;
 use crate::{Key, ListPage, Listed, Op, Stat, StoreError};
 
 impl Bucket {
-    pub(super) async fn list(&self, prefix: &str, after: Option<Key>, limit: usize) -> Result<ListPage, StoreError> {
+    pub(super) async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         if !may_begin_a_key(prefix) {
             return Ok(ListPage { objects: Vec::new(), more: false });
         }
@@ -22,7 +22,7 @@ impl Bucket {
             None if matches!(prefix, "." | "..") => self.full(""),
             _ => self.full(prefix),
         };
-        let after = after.map(|after| self.name(&after));
+        let after = after.map(|after| self.name(after));
         let listing = |after: &str| Listing { prefix: asked.clone(), after: after.to_owned() };
         let start = after.as_deref().map(|after| self.start(&asked, after).to_owned());
         // Names to be skipped are requested a thousand at a time, however few are wanted after them.

@@ -5,7 +5,6 @@
 //! retried here: [`retry`](crate::retry) does that.
 
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -33,7 +32,7 @@ mod trouble;
 
 use crate::clock::Clock;
 use crate::worker::{Stopped, Worker};
-use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use crate::{Created, Key, Op, Store, StoreError};
 use bucket::Bucket;
 use tokens::Tokens;
 
@@ -104,7 +103,7 @@ impl S3Store {
     /// Creates the bucket, on a server of your own; on AWS, create it with the account's tools. Succeeds if the bucket
     /// exists and is yours.
     pub async fn create_bucket(&self) -> Result<(), StoreError> {
-        self.worker.call(&self.bucket, (Op::Create, ""), |bucket| async move { bucket.create_bucket().await }).await
+        self.call((Op::Create, ""), |bucket| async move { bucket.create_bucket().await }).await
     }
 
     /// Identifies server and bucket in hexadecimal, for notes about them.
@@ -113,6 +112,14 @@ impl S3Store {
         let endpoint = connection.endpoint.as_deref().unwrap_or("AWS");
         let sum = Sha256::digest(format!("{endpoint}\n{}\n{}", connection.region, config.bucket));
         sum.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    async fn call<T, F>(&self, of: (Op, &str), call: impl FnOnce(Arc<Bucket>) -> F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.worker.call(&self.bucket, of, call).await
     }
 
     /// How wrappers of this store should wait.
@@ -127,62 +134,12 @@ impl Store for S3Store {
         // Hashes on the caller's thread, so that many callers use many threads.
         let sum = BASE64.encode(Sha256::digest(&bytes));
         let own = key.clone();
-        self.worker
-            .call(
-                &self.bucket,
-                (Op::Create, key.as_str()),
-                |bucket| async move { bucket.create(&own, bytes, sum).await },
-            )
-            .await
+        self.call((Op::Create, key.as_str()), |bucket| async move { bucket.create(&own, bytes, sum).await }).await
     }
 
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.worker.call(&self.bucket, (Op::Read, key.as_str()), |bucket| async move { bucket.read(&own).await }).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.worker
-            .call(
-                &self.bucket,
-                (Op::ReadRange, key.as_str()),
-                |bucket| async move { bucket.read_range(&own, range).await },
-            )
-            .await
-    }
-
-    /// The SHA-256 is the one that the server checked at the upload, if it was of the whole object.
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let own = key.clone();
-        self.worker.call(&self.bucket, (Op::Stat, key.as_str()), |bucket| async move { bucket.stat(&own).await }).await
-    }
-
-    /// At most 1,000 per page. Skips names that are not keys: Copal did not make them.
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        let (own, after) = (prefix.to_owned(), after.cloned());
-        self.worker
-            .call(&self.bucket, (Op::List, prefix), |bucket| async move { bucket.list(&own, after, limit).await })
-            .await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let own = key.clone();
-        self.worker
-            .call(&self.bucket, (Op::Delete, key.as_str()), |bucket| async move { bucket.delete(&own).await })
-            .await
-    }
-
-    /// In requests of 1,000 each.
-    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        let own = keys.to_vec();
-        let first = keys.first().map_or("", Key::as_str);
-        self.worker.call(&self.bucket, (Op::Delete, first), |bucket| async move { bucket.delete_all(&own).await }).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.worker.call(&self.bucket, (Op::Now, ""), |bucket| async move { bucket.now().await }).await
-    }
+    // The SHA-256 that `stat` tells is the one that the server checked at the upload, if it was of the whole object. A
+    // page has at most 1,000 objects and skips names that are not keys: Copal did not make them.
+    crate::pass_on!(call(): read, read_range, stat, list, delete, delete_all, now);
 
     fn is_remote(&self) -> bool {
         true
