@@ -162,14 +162,6 @@ mod tests {
     }
 
     #[test]
-    fn time_passes_as_told() -> Result<(), StoreError> {
-        let store = MemoryStore::new();
-        store.advance(Duration::from_secs(2));
-        assert_eq!(block_on(store.now())?, StoreTime(2_000_000_000));
-        Ok(())
-    }
-
-    #[test]
     fn corruption_shows_and_keeps_the_age() -> Result<(), StoreError> {
         let (store, key) = (MemoryStore::new(), key("a"));
         block_on(store.create(&key, Bytes::from_static(b"good")))?;

@@ -1,8 +1,6 @@
 //! The same input, keys and random numbers make the same objects, whichever thread is faster.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 
 use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, ListedPack, Session, SessionStart};
@@ -25,14 +23,6 @@ fn packs_do_not_depend_on_the_order_in_which_sealed_blocks_come_back() {
     assert!(expected.packs.len() > 10, "{} packs tell little", expected.packs.len());
     for seed in 0..20 {
         assert_eq!(Made::by(INPUT, SESSION, &mut Shuffled::new(seed)), expected, "seed {seed}");
-    }
-}
-
-#[test]
-fn packs_do_not_depend_on_the_number_of_threads() {
-    let expected = Made::by(INPUT, SESSION, &mut InTurn::default());
-    for threads in [1, 2, 3, 8] {
-        assert_eq!(Made::by(INPUT, SESSION, &mut Threads::new(threads)), expected, "{threads} threads");
     }
 }
 
@@ -178,41 +168,6 @@ impl Workers for Shuffled {
     fn ended(&mut self, waits: bool) -> Option<SealedBlock> {
         let is_due = waits || self.sealed.len() > 8 || self.random.chance(300);
         (is_due && !self.sealed.is_empty()).then(|| self.sealed.swap_remove(self.random.below(self.sealed.len())))
-    }
-}
-
-/// Real threads, each of which is as fast as it happens to be.
-struct Threads {
-    free: Vec<Sender<(SealJob, SessionCipher)>>,
-    done: Receiver<SealedBlock>,
-    next: usize,
-    out: usize,
-}
-
-impl Threads {
-    fn new(count: usize) -> Self {
-        let (tell, done) = channel();
-        let worker = |_| {
-            let (free, jobs) = channel::<(SealJob, SessionCipher)>();
-            let tell = tell.clone();
-            thread::spawn(move || jobs.into_iter().all(|(job, cipher)| tell.send(seal(job, &cipher)).is_ok()));
-            free
-        };
-        Self { free: (0..count).map(worker).collect(), done, next: 0, out: 0 }
-    }
-}
-
-impl Workers for Threads {
-    fn begin(&mut self, job: SealJob, cipher: &SessionCipher) {
-        self.free[self.next].send((job, cipher.clone())).expect("the thread waits for jobs");
-        self.next = (self.next + 1) % self.free.len();
-        self.out += 1;
-    }
-
-    fn ended(&mut self, waits: bool) -> Option<SealedBlock> {
-        let block = if waits && self.out > 0 { self.done.recv().ok() } else { self.done.try_recv().ok() };
-        self.out -= usize::from(block.is_some());
-        block
     }
 }
 

@@ -6,20 +6,17 @@ use copal_format::client::Role;
 use copal_format::id::{ClientId, OwnerFingerprint};
 use copal_format::layout;
 use copal_format::receipt::Outcome;
-use copal_format::room::Memory;
 use copal_format::state::SnapshotState;
 use copal_jobs::metrics::Metrics;
-use copal_lambda::deadline::Deadline;
-use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT, PREFIX};
 use copal_lambda::failure::Failure;
 use copal_lambda::function::Function;
-use copal_lambda::services::Services;
 use copal_store::fault::{Call, Fate, Fault};
 use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
 use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::lambda::event::{batch, eventbridge, failures, notification};
-use copal_tests::kit::{Client, DAY, SeededEntropy, Tree, World, keep_last, tree};
+use copal_tests::kit::lambda::work::{environment, work};
+use copal_tests::kit::{Client, DAY, Tree, World, keep_last, tree};
 use serde_json::{Value, json};
 
 #[test]
@@ -118,7 +115,7 @@ fn a_repository_of_another_owner_is_not_touched() {
     upload(&world, &client, b"letter");
     let before = world.names("");
     for function in Function::ALL {
-        let environment = environment(OwnerFingerprint([7; 32]));
+        let environment = environment(OwnerFingerprint([7; 32]), FOLDER);
         let result = work(&environment, &world.store, function, job(function), Duration::from_secs(60));
         let failure = result.unwrap_err();
         assert_eq!(failure.name(), "Owner");
@@ -177,7 +174,7 @@ fn a_check_and_the_scrub_beside_it_each_read_packs_of_their_own() {
         world.back_up(&client, &files(&[number]));
     }
     let packs = world.view().state.packs.len() as f64;
-    let mut environment = environment(world.repository.owner.fingerprint());
+    let mut environment = environment(world.repository.owner.fingerprint(), FOLDER);
     environment.check_parts = 1;
     let mut read = Vec::new();
     for job in ["check", "scrub-1"] {
@@ -232,7 +229,7 @@ fn without_time_left_nothing_is_begun_and_the_next_run_does_it() {
     let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
     let before = world.names("");
-    let environment = environment(world.repository.owner.fingerprint());
+    let environment = environment(world.repository.owner.fingerprint(), FOLDER);
     let (late, message) = (Duration::ZERO, queued(&[hint(client.id, 1)]));
     let result = work(&environment, &world.store, Function::Ingest, message.clone(), late);
     assert!(matches!(result, Err(Failure::Expired(_))), "{result:?}");
@@ -296,7 +293,7 @@ fn at_manifest_of<'a>(world: &'a World, client: &Client, fate: fn(&Call<'_>) -> 
 }
 
 fn key(client: ClientId, number: u64) -> String {
-    format!("team a/{}", layout::manifest(client, number))
+    format!("{FOLDER}/{}", layout::manifest(client, number))
 }
 
 fn hint(client: ClientId, number: u64) -> Value {
@@ -317,16 +314,6 @@ fn down(key: &str) -> StoreError {
     StoreError::Transient { op: Op::Read, key: key.to_owned(), source: "reset by peer".into() }
 }
 
-fn environment(owner: OwnerFingerprint) -> Environment {
-    let value = |name: &str| match name {
-        BUCKET => Some("bucket".to_owned()),
-        PREFIX => Some("team a".to_owned()),
-        OWNER_FINGERPRINT => Some(owner.to_string()),
-        _ => None,
-    };
-    Environment::read(value).expect("a sound environment")
-}
-
 fn invoke(world: &World, function: Function, payload: Value) -> Result<(Value, Metrics), Failure> {
     invoke_on(world, &world.store, function, payload)
 }
@@ -337,23 +324,10 @@ fn invoke_on(
     function: Function,
     payload: Value,
 ) -> Result<(Value, Metrics), Failure> {
-    let environment = environment(world.repository.owner.fingerprint());
+    let environment = environment(world.repository.owner.fingerprint(), FOLDER);
     work(&environment, store, function, payload, Duration::from_secs(600))
 }
 
-fn work(
-    environment: &Environment,
-    store: &dyn Store,
-    function: Function,
-    payload: Value,
-    time: Duration,
-) -> Result<(Value, Metrics), Failure> {
-    let entropy = SeededEntropy::new(9);
-    let services = Services { environment, store, entropy: &entropy, scratch: &Memory };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
-    let mut metrics = Metrics::default();
-    let answer = runtime.block_on(function.work(&services, payload, Deadline::after(time), &mut metrics))?;
-    Ok((answer, metrics))
-}
-
 const TIME: &str = "2026-11-20T12:00:00.000Z";
+/// The folder of the bucket that holds the repository.
+const FOLDER: &str = "team a";

@@ -17,6 +17,7 @@ use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, Store};
+pub(crate) use copal_tests::kit::asked;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{DAY, World, noise, path};
 use futures::executor::block_on;
@@ -223,12 +224,6 @@ fn half_forgotten() -> World {
     world.change(&client, vec![Operation::Forget(snapshots[..2].to_vec())]);
     world.wait(DAY);
     world
-}
-
-/// A budget that lasts for so many steps.
-pub(crate) fn asked(times: u64) -> Budget {
-    let left = Arc::new(AtomicU64::new(times));
-    Budget::until(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err())
 }
 
 #[test]

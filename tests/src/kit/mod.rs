@@ -28,11 +28,13 @@ pub use slow::Slow;
 pub use world::{DAY, World};
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use copal_format::change::{Operation, OwnerSignature};
 use copal_format::path::TreePath;
 use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy};
+use copal_jobs::budget::Budget;
 
 /// Files of a source: what is backed up, and what must come back.
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;
@@ -45,6 +47,12 @@ pub fn alone<T>(future: impl Future<Output = T>) -> T {
             return value;
         }
     }
+}
+
+/// A budget that lasts for so many steps.
+pub fn asked(steps: u64) -> Budget {
+    let left = AtomicU64::new(steps);
+    Budget::until(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err())
 }
 
 /// A path of the kit's trees.

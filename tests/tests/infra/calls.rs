@@ -2,30 +2,23 @@
 //! recorded by the recording store.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_format::client::Role;
 use copal_format::id::ObjectHash;
 use copal_format::layout;
-use copal_format::room::Memory;
-use copal_jobs::budget::Budget;
 use copal_jobs::check::{Depth, Tables};
 use copal_jobs::faults::{Windows, plant};
-use copal_jobs::metrics::Metrics;
 use copal_jobs::prune::Options;
 use copal_jobs::shares::{ShareId, Terms};
 use copal_jobs::upkeep;
-use copal_lambda::deadline::Deadline;
-use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT};
 use copal_lambda::failure::Failure;
 use copal_lambda::function::Function;
-use copal_lambda::services::Services;
 use copal_store::Op;
 use copal_store::record::{Event, Record};
 use copal_tests::kit::lambda::event::{batch, notification};
-use copal_tests::kit::{DAY, SeededEntropy, Tree, World, keep_last, noise};
+use copal_tests::kit::lambda::work::{environment, work};
+use copal_tests::kit::{DAY, Tree, World, asked, keep_last, noise};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -144,7 +137,7 @@ impl Story<'_> {
     /// What the function prune does of a prune, in no more steps than these.
     fn cut_prune(&mut self, steps: u64) {
         let store = Record::new(&self.world.store);
-        let options = Options { budget: lasting(steps), ..Options::new([4096, 3072]) };
+        let options = Options { budget: asked(steps), ..Options::new([4096, 3072]) };
         block_on(upkeep::prune(&self.world.job_of(&store), &options)).expect("it ends well");
         self.note(Function::Prune, &store.take());
     }
@@ -153,8 +146,7 @@ impl Story<'_> {
     fn cut_check(&mut self, steps: u64) {
         let store = Record::new(&self.world.store);
         let depth = Depth::Data { part: 1, parts: 1 };
-        block_on(upkeep::check(&self.world.job_of(&store), (depth, Tables::All), &lasting(steps)))
-            .expect("it ends well");
+        block_on(upkeep::check(&self.world.job_of(&store), (depth, Tables::All), &asked(steps))).expect("it ends well");
         self.note(Function::Check, &store.take());
     }
 
@@ -167,27 +159,12 @@ impl Story<'_> {
     }
 
     fn ask(&mut self, function: Function, payload: Value) -> Result<Value, Failure> {
-        let owner = self.world.repository.owner.fingerprint();
-        let environment = Environment::read(|name| match name {
-            BUCKET => Some("bucket".to_owned()),
-            OWNER_FINGERPRINT => Some(owner.to_string()),
-            _ => None,
-        });
-        let environment = environment.expect("a sound environment");
-        let (store, entropy) = (Record::new(&self.world.store), SeededEntropy::new(9));
-        let services = Services { environment: &environment, store: &store, entropy: &entropy, scratch: &Memory };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
-        let (deadline, mut metrics) = (Deadline::after(Duration::from_secs(900)), Metrics::default());
-        let answer = runtime.block_on(function.work(&services, payload, deadline, &mut metrics));
+        let environment = environment(self.world.repository.owner.fingerprint(), "");
+        let store = Record::new(&self.world.store);
+        let answered = work(&environment, &store, function, payload, Duration::from_secs(900));
         self.note(function, &store.take());
-        answer
+        answered.map(|(answer, _)| answer)
     }
-}
-
-/// A budget that lasts for so many steps.
-fn lasting(steps: u64) -> Budget {
-    let left = Arc::new(AtomicU64::new(steps));
-    Budget::until(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err())
 }
 
 /// What IAM calls a call of the store, as `store::s3` makes it.

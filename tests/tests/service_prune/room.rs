@@ -1,8 +1,6 @@
-//! Prune where there is no room, and where it is killed: what can be freed is, and the next run goes on.
+//! Prune where there is no room: what can be freed is, and the next run goes on.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,10 +10,9 @@ use copal_format::client::Role;
 use copal_format::id::{ChunkId, SnapshotId};
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options, Report};
-use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, Op, Store, StoreError, list_all};
-use copal_tests::kit::{Client, DAY, Tree, World};
+use copal_tests::kit::{Client, Tree, World};
 use futures::executor::block_on;
 
 use super::{files, left_behind, picture};
@@ -139,39 +136,6 @@ fn a_disk_that_fills_up_while_blocks_are_copied_keeps_no_copies_that_no_root_nam
     }
     let copies: Vec<String> = left_behind(&world).into_iter().filter(|name| name.starts_with("moved/")).collect();
     assert_eq!(copies, Vec::<String>::new());
-}
-
-#[test]
-fn killed_at_any_call_of_the_store_a_prune_is_finished_by_the_next() {
-    let made = World::new();
-    let (kept, tree) = mostly_forgotten(&made);
-    let prune_until = |world: &World, last: u64, fate: fn() -> Fate| {
-        let calls = Arc::new(AtomicU64::new(0));
-        let counted = calls.clone();
-        let store = Fault::new(&world.store, move |_| match counted.fetch_add(1, Ordering::Relaxed) {
-            call if call == last => fate(),
-            _ => Fate::Proceed,
-        });
-        let ended = block_on(prune::prune(&world.job_of(&store), &options()));
-        (ended.is_ok(), calls.load(Ordering::Relaxed))
-    };
-    let undisturbed = made.copy();
-    let (_, calls) = prune_until(&undisturbed, u64::MAX, || Fate::Proceed);
-    let whole = tidy(&undisturbed);
-    for last in 0..calls {
-        for fate in [(|| Fate::Crash) as fn() -> Fate, || Fate::CrashAfter] {
-            let world = made.copy();
-            assert!(!prune_until(&world, last, fate).0, "call {last} of {calls}");
-            picture(&world);
-            block_on(prune::prune(&world.job(), &options())).unwrap();
-            assert_eq!(tidy(&world), whole, "after a death at call {last} of {calls}");
-            assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
-            // What the dead have left is found by its age.
-            world.wait(DAY * 8);
-            block_on(prune::prune(&world.job(), &options())).unwrap();
-            assert_eq!(left_behind(&world), Vec::<String>::new(), "after a death at call {last} of {calls}");
-        }
-    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod cloud;
 pub mod team;
 pub mod world;
 pub mod webhook;
+pub mod work;
 
 pub use cloud::{Cloud, Deployment};
 pub use environment::{Environment, Outcome};
