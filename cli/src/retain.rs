@@ -55,6 +55,7 @@ pub fn retain(
             series: Group::of(snapshot, by),
             time: choose_time(snapshot.time, record.accepted, record.by_full_client),
             claimed: snapshot.time,
+            accepted: record.accepted,
             tags: record.tags.clone(),
             pinned: record.pinned,
         });

@@ -12,7 +12,7 @@
 //! const DAY: i64 = 86_400_000_000_000;
 //! let made = |id: u8, day: i64| {
 //!     let (time, id) = (Time(day * DAY), SnapshotId([id; 16]));
-//!     Candidate { id, series: "laptop", time, claimed: time, tags: vec![], pinned: false }
+//!     Candidate { id, series: "laptop", time, claimed: time, accepted: time, tags: vec![], pinned: false }
 //! };
 //! let policy = Policy::default().keeping(Period::Daily, Count::N(2));
 //! let verdicts = decide(&policy, &[made(1, 0), made(2, 1), made(3, 2)], Time(3 * DAY));

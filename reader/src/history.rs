@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use copal_engine::read::{SignedSnapshot, SnapshotFault};
-use copal_engine::retention::age;
+use copal_engine::retention::{Age, age};
 use copal_format::client::{ClientHistory, ClientRecord, Role};
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_format::keys::owner::OwnerSecret;
@@ -54,8 +54,8 @@ pub(crate) struct Snapshot {
 enum Standing {
     /// The client's time, because the state does not know when it was accepted.
     Unknown(Time),
-    /// The time that retention uses, then the client's time.
-    Known(Time, Time),
+    /// The key of retention.
+    Known(Age),
 }
 
 /// The snapshots, oldest first, in the order of retention. Snapshots that the state does not know come first, in the
@@ -231,10 +231,7 @@ impl Reading<'_> {
         if known.is_none() && (!self.record.accepts(number, signed.hash) || self.is_rejected(client, number)) {
             return Ok(None);
         }
-        let standing = match known.map(age) {
-            Some((chosen, claimed, _)) => Standing::Known(chosen, claimed),
-            None => Standing::Unknown(signed.claim.client_time),
-        };
+        let standing = known.map_or(Standing::Unknown(signed.claim.client_time), |known| Standing::Known(age(known)));
         Ok(Some(Snapshot {
             signer: self.signer.clone(),
             id: signed.id(),
@@ -297,10 +294,10 @@ mod tests {
 
     #[test]
     fn what_no_state_knows_is_older_than_what_one_does() {
-        let mut order =
-            [Standing::Known(Time(5), Time(9)), Standing::Unknown(Time(99)), Standing::Known(Time(4), Time(99))];
+        let known = |time, claimed| Standing::Known((Time(time), Time(claimed), Time(99), SnapshotId([0; 16])));
+        let mut order = [known(5, 9), Standing::Unknown(Time(99)), known(4, 99)];
         order.sort();
         assert_eq!(order.map(|standing| matches!(standing, Standing::Unknown(_))), [true, false, false]);
-        assert_eq!(order[2], Standing::Known(Time(5), Time(9)));
+        assert_eq!(order[2], known(5, 9));
     }
 }

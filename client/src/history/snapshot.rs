@@ -1,6 +1,6 @@
 //! Snapshot: one whose signature verifies, with its description and what the state knows of it.
 
-use copal_engine::retention::{Series, age};
+use copal_engine::retention::{Age, Series, age};
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, ClientId, DomainId, RepositoryId, SnapshotId};
 use copal_format::path::TreePath;
@@ -67,7 +67,7 @@ impl Snapshot {
     }
 
     /// Sort key by age, the oldest first.
-    pub fn age(&self) -> (Time, Time, SnapshotId) {
+    pub fn age(&self) -> Age {
         age(&self.record)
     }
 

@@ -44,6 +44,7 @@ pub fn weigh<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Sign
             series: Series::of((key, record)),
             time: choose_time(record.client_time, record.accepted, record.by_full_client),
             claimed: record.client_time,
+            accepted: record.accepted,
             tags: record.tags.clone(),
             pinned: record.pinned,
         })

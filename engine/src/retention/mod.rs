@@ -51,6 +51,8 @@ pub struct Candidate<K> {
     pub time: Time,
     /// The client's time. Breaks ties of `time`, which are frequent where a store's clock tells whole seconds.
     pub claimed: Time,
+    /// The time of acceptance. Breaks ties of both: copies of one snapshot have the client's time of the original.
+    pub accepted: Time,
     /// Its tags.
     pub tags: Vec<TagId>,
     /// Whether it is pinned: kept whatever the policy says.
@@ -113,11 +115,14 @@ pub fn choose_time(client_time: Time, store_time: Time, signed_by_full: bool) ->
     if signed_by_full { client_time.min(store_time) } else { store_time }
 }
 
+/// A snapshot's time, its client's time, the time of acceptance, and its id.
+pub type Age = (Time, Time, Time, SnapshotId);
+
 /// The key that orders snapshots from oldest to newest. It limits client time to the time of acceptance, so that a fast
 /// clock does not make a snapshot the newest.
-pub fn age(record: &SnapshotRecord) -> (Time, Time, SnapshotId) {
+pub fn age(record: &SnapshotRecord) -> Age {
     let time = choose_time(record.client_time, record.accepted, record.by_full_client);
-    (time, record.client_time, record.id)
+    (time, record.client_time, record.accepted, record.id)
 }
 
 /// Decides about every snapshot, each series on its own. Verdicts are in the order of `candidates`.
@@ -128,7 +133,10 @@ pub fn decide<K: Ord>(policy: &Policy, candidates: &[Candidate<K>], now: Time) -
     }
     let mut reasons: Vec<Vec<KeepReason>> = vec![Vec::new(); candidates.len()];
     for mut members in series.into_values() {
-        let age = |at: usize| (candidates[at].time, candidates[at].claimed, candidates[at].id);
+        let age = |at: usize| {
+            let Candidate { time, claimed, accepted, id, .. } = candidates[at];
+            (time, claimed, accepted, id)
+        };
         order::sort_by(&mut members, |&a, &b| age(b).cmp(&age(a)));
         let walk = members.iter().map(|&at| &candidates[at]).collect();
         for (at, found) in members.iter().zip(Walk::new(policy, walk, now).decide()) {

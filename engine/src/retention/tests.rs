@@ -18,7 +18,8 @@ fn span(text: &str) -> Span {
 fn candidate(nth: usize, text: &str) -> Candidate<u64> {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&(nth as u64).to_be_bytes());
-    Candidate { id: SnapshotId(id), series: 0, time: time(text), claimed: time(text), tags: vec![], pinned: false }
+    let (id, time) = (SnapshotId(id), time(text));
+    Candidate { id, series: 0, time, claimed: time, accepted: time, tags: vec![], pinned: false }
 }
 
 fn series(times: &[&str]) -> Vec<Candidate<u64>> {
@@ -93,8 +94,10 @@ fn of_two_snapshots_of_one_time_the_one_that_was_made_later_is_the_newer() {
         for (candidate, id) in both.iter_mut().zip(ids) {
             candidate.id = SnapshotId([id; 16]);
         }
-        both[1].claimed = Time(both[1].time.0 + 1);
-        assert_eq!(kept(&newest, &both), [1]);
+        both[1].accepted = Time(both[1].time.0 + 1);
+        assert_eq!(kept(&newest, &both), [1], "copies of one snapshot: the later one may be the whole one");
+        both[0].claimed = Time(both[0].time.0 + 1);
+        assert_eq!(kept(&newest, &both), [0]);
     }
 }
 

@@ -51,6 +51,10 @@ class Snapshots(unittest.TestCase):
         ordered = sorted([fast, slow, forged, unknown], key=lambda one: one.age)
         self.assertEqual([one.key[1] for one in ordered], [4, 1, 3, 2])
 
+    def test_of_copies_of_one_snapshot_the_later_is_the_newer(self):
+        ordered = sorted([snapshot(2, 5, 20), snapshot(1, 5, 21)], key=lambda one: one.age)
+        self.assertEqual([one.key[1] for one in ordered], [2, 1])
+
     def test_a_release_and_a_proof_change_nothing_that_is_listed(self):
         one = snapshot(1, 1, 1)
         for operation in (("release", [one.id], bytes(64)), ("prove", [bytes(32)], bytes(64)), ("owner_policy", b"", bytes(64))):

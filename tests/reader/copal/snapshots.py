@@ -33,7 +33,7 @@ class Snapshot:
         if self.accepted is None:
             return (0, self.time, self.id)
         time = min(self.time, self.accepted) if self.by_full_client else self.accepted
-        return (1, time, self.time, self.id)
+        return (1, time, self.time, self.accepted, self.id)
 
     def description(self):
         """What a list shows."""
