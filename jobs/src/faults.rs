@@ -90,6 +90,8 @@ pub struct Windows {
     pub cover: usize,
     /// How many store calls are made at the same time.
     pub at_once: usize,
+    /// Bytes of packs that an ingest reads, to compare their hashes, before one root has enough to decide.
+    pub hashed: u64,
 }
 
 impl Windows {
@@ -101,6 +103,7 @@ impl Windows {
         decision_age: Duration::from_secs(6 * 3600),
         cover: 12,
         at_once: 32,
+        hashed: 1 << 30,
     };
 }
 

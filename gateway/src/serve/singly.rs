@@ -1,10 +1,10 @@
 //! Singly: how ingest goes on after a run that failed: it takes each client separately, so that none blocks another,
 //! and skips the one that panicked or killed the process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use copal_format::id::ClientId;
+use copal_format::id::{ClientId, PackId};
 use copal_format::receipt::{IngestBy, Outcome};
 use copal_jobs::clients;
 use copal_jobs::error::JobError;
@@ -23,6 +23,8 @@ pub(super) struct Care {
     is_single: bool,
     /// The clients to skip, each until that time.
     aside: BTreeMap<ClientId, Instant>,
+    /// Packs whose bytes were compared with their names: another manifest that names them does not have them read again.
+    hashed: BTreeSet<PackId>,
 }
 
 impl Care {
@@ -30,8 +32,8 @@ impl Care {
     pub(super) fn after(what: Option<&str>, now: Instant) -> Self {
         let Some(what) = what else { return Self::default() };
         match ClientId::from_hex(what) {
-            Ok(client) => Self { is_single: true, aside: BTreeMap::from([(client, now + REST)]) },
-            Err(_) => Self { is_single: true, aside: BTreeMap::new() },
+            Ok(client) => Self { is_single: true, aside: BTreeMap::from([(client, now + REST)]), ..Self::default() },
+            Err(_) => Self { is_single: true, ..Self::default() },
         }
     }
 
@@ -50,7 +52,7 @@ impl Work {
     /// Ingests the uploads of these clients, or of all, and the changes.
     pub(super) fn ingest_carefully(&self, care: &mut Care, wanted: Option<&[ClientId]>) {
         if !care.is_needed(Instant::now()) {
-            match self.ingest(wanted.map_or(Scope::All, Scope::Clients)) {
+            match self.ingest(care, wanted.map_or(Scope::All, Scope::Clients)) {
                 // If the store failed, it would fail for each client too.
                 Ok(()) | Err(Stopped::Failed(JobError::Store(_))) => return,
                 Err(_) => {}
@@ -61,12 +63,12 @@ impl Work {
             None => self.undecided(),
         };
         // Changes come first: no client can block them.
-        let _ = self.ingest(Scope::Decisions);
+        let _ = self.ingest(care, Scope::Decisions);
         for client in clients {
             if care.aside.contains_key(&client) {
                 continue;
             }
-            if let Err(Stopped::Panicked(_)) = self.ingest(Scope::Client(client)) {
+            if let Err(Stopped::Panicked(_)) = self.ingest(care, Scope::Client(client)) {
                 care.aside.insert(client, Instant::now() + REST);
                 (self.note)(&JobNote::Aside { client });
             }
@@ -74,10 +76,15 @@ impl Work {
         care.is_single &= wanted.is_some();
     }
 
-    fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
+    fn ingest(&self, care: &mut Care, scope: Scope<'_>) -> Result<(), Stopped> {
         // Clients of a gateway leave ingest to this process, even if clients with direct access ingest themselves.
         let done = self.run("ingest", &named(scope), Indexes::Pieces, |job, _, metrics| {
-            let done = wait(ingest::work(job, IngestBy::Service, scope, &|_| false))?;
+            let is_hashed = |pack: &PackId| care.hashed.contains(pack);
+            let done = wait(ingest::work(job, IngestBy::Service, scope, &is_hashed))?;
+            if care.hashed.len() + done.hashed.len() > HASHED {
+                care.hashed.clear();
+            }
+            care.hashed.extend(done.hashed);
             metrics.decided(&done.receipts, done.refused.len());
             for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
                 let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
@@ -112,6 +119,8 @@ fn named(scope: Scope<'_>) -> String {
     }
 }
 
+/// Packs that are remembered as compared with their names; 32 bytes each. A job tells no more.
+const HASHED: usize = 1 << 16;
 /// How long to skip a client whose ingest panicked or was killed.
 const REST: Duration = Duration::from_secs(60 * 60);
 

@@ -1,5 +1,9 @@
 //! Findings: what the store holds of a manifest's packs. Only facts: a failing store is an error, not a finding.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
 use copal_engine::ingest::Finding;
 use copal_format::id::PackId;
 use copal_format::layout::{self, Place};
@@ -105,7 +109,13 @@ impl Pass<'_> {
 
     /// Whether the bytes of a pack have to be read, because nobody attests their hash.
     fn is_hashed(&self, id: &PackId, seen: &Seen) -> bool {
-        matches!(seen, Seen::Sound(stat) if stat.sha256.is_none()) && !(self.is_attested)(id)
+        matches!(seen, Seen::Sound(stat) if stat.sha256.is_none())
+            && !(self.is_attested)(id)
+            && self.hashed().get(id).is_none_or(|has_its_hash| !has_its_hash)
+    }
+
+    fn hashed(&self) -> MutexGuard<'_, BTreeMap<PackId, bool>> {
+        self.hashed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks a pack's bytes; none if they are sound.
@@ -116,12 +126,18 @@ impl Pass<'_> {
             Seen::Sound(_) if !is_hashed => return Ok(None),
             Seen::Sound(_) => {}
         }
+        if self.hashed().get(&id) == Some(&false) {
+            return Ok(Some(Finding::Hash));
+        }
+        self.bytes_hashed.fetch_add(claimed, Ordering::Relaxed);
         let hash = objects::hash(self.job.store, &layout::pack(Place::Packs, id), claimed).await?;
-        Ok(match hash {
-            Some(hash) if hash.0 == id.0 => None,
-            Some(_) => Some(Finding::Hash),
-            None => Some(Finding::Missing),
-        })
+        let Some(hash) = hash else { return Ok(Some(Finding::Missing)) };
+        let has_its_hash = hash.0 == id.0;
+        let mut hashed = self.hashed();
+        if hashed.len() < REMEMBERED {
+            hashed.insert(id, has_its_hash);
+        }
+        Ok((!has_its_hash).then_some(Finding::Hash))
     }
 }
 
@@ -135,6 +151,8 @@ fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobErr
     }
 }
 
+/// Packs of which a job remembers whether they have their hash.
+const REMEMBERED: usize = 1 << 16;
 /// Packs hashed at the same time.
 const HASHED: usize = 4;
 /// Limits for packs examined before the manifest's turn: their number, and their bytes, because the first read at a

@@ -18,6 +18,8 @@ use verdict::Judged;
 use waiting::{Claimed, Glimpse, Waiting};
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use copal_engine::ingest::Verdict;
@@ -34,7 +36,7 @@ use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::faults::{Mistake, is_planted};
+use crate::faults::{Mistake, is_planted, windows};
 use crate::lookup::FarIndex;
 use crate::objects;
 use crate::view::{self, Parts, View};
@@ -59,6 +61,8 @@ pub struct Report {
     pub receipts: Vec<Receipt>,
     /// Names of objects that are not believed (changes, expiries, waiting manifests), each with the reason.
     pub refused: Vec<(String, String)>,
+    /// Packs that were read whole, and have the hash of their names.
+    pub hashed: BTreeSet<PackId>,
 }
 
 /// Decides the manifests of the clients in scope, and folds in new changes and expiries. Returns the receipts.
@@ -111,7 +115,12 @@ async fn work_on(
         Scope::Decisions => Some(Vec::new()),
     };
     let (mut lost, mut passes) = (0, 0);
-    while lost < ATTEMPTS {
+    // Many manifests may name the same packs.
+    let hashed = Mutex::default();
+    loop {
+        if lost == ATTEMPTS {
+            return Err(JobError::Contended { attempts: ATTEMPTS });
+        }
         lost += 1;
         let was_known = known.is_some();
         let view = match known.take() {
@@ -120,7 +129,7 @@ async fn work_on(
         };
         let base = View { root: view.root.clone(), unreached: view.unreached.clone(), ..View::default() };
         let is_old = async { if was_known { view::is_superseded(job.store, &base).await } else { Ok(false) } };
-        let (pass, is_old) = futures::join!(Pass::new(job, view, by, is_attested), is_old);
+        let (pass, is_old) = futures::join!(Pass::new(job, view, by, is_attested, &hashed), is_old);
         // A view loaded long ago is useful only while its root is the newest. If another root has the next number by
         // now, the root written here does not win.
         if is_old? {
@@ -132,7 +141,7 @@ async fn work_on(
         let decided = match pass.go(&mut waiting).await {
             Ok(()) if pass.is_idle() => {
                 report.refused.extend(pass.refused);
-                return Ok(report);
+                break;
             }
             Ok(()) => pass.finish().await,
             Err(error) => Err(error),
@@ -160,13 +169,15 @@ async fn work_on(
             (lost, passes) = (0, passes + 1);
             // A client that sends without end must not keep this job for ever.
             if (pass.open.is_empty() && !pass.has_more) || passes == PASSES {
-                return Ok(report);
+                break;
             }
             waiting = Some(std::mem::take(&mut pass.open));
         }
         // A chain may be longer than one pass takes. And after a lost commit the new root needs new decisions.
     }
-    Err(JobError::Contended { attempts: ATTEMPTS })
+    let hashed = hashed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report.hashed = hashed.into_iter().filter_map(|(id, has_its_hash)| has_its_hash.then_some(id)).collect();
+    Ok(report)
 }
 
 /// One pass over the chains, on one root.
@@ -177,6 +188,10 @@ struct Pass<'a> {
     references: Option<&'a View>,
     by: IngestBy,
     is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
+    /// Packs whose bytes this job has read, and whether they have the hash of their names.
+    hashed: &'a Mutex<BTreeMap<PackId, bool>>,
+    /// Bytes that this pass has read to compare the hashes of packs.
+    bytes_hashed: AtomicU64,
     now: Time,
     proposal: Proposal,
     decided: Vec<(ClientId, Decision)>,
@@ -206,6 +221,7 @@ impl<'a> Pass<'a> {
         view: View,
         by: IngestBy,
         is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
+        hashed: &'a Mutex<BTreeMap<PackId, bool>>,
     ) -> Result<Self, JobError> {
         let (change_head, expiry_head) = view.root.as_ref().map_or((None, None), |(root, _)| {
             let number = |head: Option<(u64, ObjectHash)>| head.map(|(number, _)| number);
@@ -221,6 +237,8 @@ impl<'a> Pass<'a> {
             references: None,
             by,
             is_attested,
+            hashed,
+            bytes_hashed: AtomicU64::new(0),
             now,
             proposal: Proposal::default(),
             decided: Vec::new(),
@@ -252,9 +270,10 @@ impl<'a> Pass<'a> {
                 waiting.insert(found)
             }
         };
+        let mut later = Vec::new();
         for some in clients.chunks(CLIENTS) {
             if self.is_full() {
-                self.open.extend(some);
+                later.extend(some);
                 continue;
             }
             // Before anything new is decided about a client, it gets its missing receipts.
@@ -266,6 +285,8 @@ impl<'a> Pass<'a> {
                 self.work(waiting).await?;
             }
         }
+        // Who has waited comes first in the next pass.
+        self.open.splice(0..0, later);
         self.fold_changes().await?;
         self.fold_expiries().await
     }
@@ -273,7 +294,8 @@ impl<'a> Pass<'a> {
     /// Whether this root has enough to decide. The bound limits runs, memory and the time of a pass.
     fn is_full(&self) -> bool {
         let entries: usize = self.writers.values().map(SegmentWriter::len).sum();
-        self.decided.len() >= DECISIONS || entries >= ENTRIES
+        let hashed = self.bytes_hashed.load(Ordering::Relaxed);
+        self.decided.len() >= DECISIONS || entries >= ENTRIES || hashed >= windows().hashed
     }
 
     /// Decides the manifests of one client.

@@ -283,6 +283,7 @@ const WINDOWS: Windows = Windows {
     decision_age: Duration::MAX,
     cover: 2,
     at_once: 1,
+    hashed: Windows::DESIGN.hashed,
 };
 const TICKS: [Duration; 4] =
     [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];

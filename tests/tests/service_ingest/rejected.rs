@@ -1,5 +1,10 @@
 //! Manifests that are rejected, and what the receipts say.
 
+use std::collections::BTreeSet;
+
+use copal_jobs::faults::{Windows, plant};
+use copal_jobs::ingest::work;
+
 use super::*;
 
 #[test]
@@ -143,4 +148,52 @@ fn a_doomed_or_spent_name_is_rejected_and_the_client_packs_anew() {
     world.put_pack(&pack);
     let receipt = claim_by_hand(&world, &client, &[named], None);
     assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::Doomed], vec![pack.id]));
+}
+
+#[test]
+fn a_pack_that_many_manifests_name_is_read_once() {
+    let (world, client) = World::with_client();
+    let pack = junk(&world, 1);
+    for _ in 0..20 {
+        world.put_manifest(&client, &world.manifest(&client, &[pack], None));
+    }
+    let record = Record::new(&world.store);
+    let report = block_on(work(&world.job_of(&record), IngestBy::Service, Scope::All, &|_| false)).unwrap();
+    assert_eq!((report.receipts.len(), &report.hashed), (20, &BTreeSet::from([pack.0])));
+    let read = |events: Vec<Event>| -> u64 {
+        events.iter().filter(|event| event.op == Op::ReadRange).map(|event| event.length).sum()
+    };
+    assert!(read(record.take()) < 3 * pack.1, "for every manifest only the ends of the pack are read");
+    // A process that goes on tells the next job what it knows.
+    world.put_manifest(&client, &world.manifest(&client, &[pack], None));
+    let is_hashed = |id: &PackId| report.hashed.contains(id);
+    block_on(work(&world.job_of(&record), IngestBy::Service, Scope::All, &is_hashed)).unwrap();
+    assert!(read(record.take()) < pack.1);
+}
+
+#[test]
+fn who_makes_ingest_read_much_is_given_one_manifest_a_root() {
+    plant(None, Windows { hashed: 1 << 20, ..Windows::DESIGN });
+    let (world, thief) = World::with_client();
+    let other = world.register(2, Role::Full);
+    for seed in 0..5 {
+        let packs = [junk(&world, seed)];
+        world.put_manifest(&thief, &world.manifest(&thief, &packs, None));
+    }
+    world.put_manifest(&other, &world.manifest(&other, &[], None));
+    world.ingest().unwrap();
+    let root = |client, number| world.receipt(client, number).root;
+    assert_eq!(root(&other, 1), root(&thief, 1), "the other client waits for one of them");
+    assert!((1..5).all(|number| root(&thief, number) < root(&thief, number + 1)));
+    plant(None, Windows::DESIGN);
+}
+
+/// A pack of noise, as large as its hash takes a while.
+fn junk(world: &World, seed: u64) -> (PackId, u64) {
+    let mut bytes = vec![0; 2 << 20];
+    Random::new(seed).fill(&mut bytes);
+    let id = PackId(ObjectHash::of(&bytes).0);
+    let length = bytes.len() as u64;
+    world.put(&layout::pack(Place::Packs, id), bytes);
+    (id, length)
 }
