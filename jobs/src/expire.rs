@@ -54,7 +54,15 @@ pub async fn expire_until(job: &JobContext<'_>, by: IngestBy, budget: &Budget) -
         fold(job, by, &mut report).await?;
         let view = view::read_parts(job.store, &SNAPSHOTS).await?;
         view::refuse_rootless(job, &view).await?;
-        let Some(expiry) = decide(job, &view, &mut report).await? else { return Ok(report) };
+        let expiry = match decide(job, &view, &mut report).await {
+            // A prune may have deleted what this root names.
+            Err(JobError::StateLost { .. }) if view::is_superseded(job.store, &view).await? => {
+                in_vain += 1;
+                continue;
+            }
+            decided => decided?,
+        };
+        let Some(expiry) = expiry else { return Ok(report) };
         let bytes = Bytes::from(expiry.encode());
         // If another service was faster, its expiry is folded in, and the next round decides again.
         job.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;

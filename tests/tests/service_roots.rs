@@ -10,7 +10,7 @@ use copal_format::id::{ChunkId, ObjectHash, PackTag};
 use copal_format::index::{Bits, Mark};
 use copal_format::layout;
 use copal_format::repository::IngestBy;
-use copal_format::root::Root;
+use copal_format::root::{Deletion, Root};
 use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit, put};
 use copal_jobs::error::JobError;
@@ -43,6 +43,28 @@ fn go_on(world: &World, client: &Client) {
         world.back_up(client, &Tree::new());
     }
     world.prune(DAY);
+}
+
+#[test]
+fn a_root_that_was_noted_and_comes_when_what_it_names_is_gone_stops_no_job() {
+    let (world, client) = begin();
+    plant(None, SHORT);
+    let (root, hash) = world.view().root.expect("there was a backup");
+    let name = layout::root(root.number);
+    let bytes = world.read(&name);
+    go_on(&world, &client);
+    assert!(!world.has(&name) && root.runs.iter().any(|run| !world.has(&layout::state(run.hash))));
+    world.destroy_all("deletions/");
+    let baseline = Some((root.number, hash));
+    let noted = Deletion { root_number: root.number - 1, random: [7; 16], time: Time(0), names: Vec::new(), baseline };
+    world.put(&noted.name(), noted.encode());
+    world.put(&name, bytes);
+    world.change(&client, vec![keep_last(1)]);
+    world.wait(DAY);
+    assert!(!world.expire().expired.is_empty());
+    world.prune(DAY);
+    assert!(world.check().is_ok());
+    plant(None, Windows::DESIGN);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use copal_jobs::replica::{self, Behind, Fault, SyncError, identity, is_replica};
 use copal_jobs::view::{self, Parts, View};
 use copal_store::Store;
 
-use super::context::Context;
+use super::context::{CLIENTS, Context};
 use super::replica::{at, end, field, job, owner_of, refuse_gateway};
 use super::signals::watch_signals;
 use crate::args::copy::Sync;
@@ -64,6 +64,8 @@ pub(super) fn copy_whole(
 struct Ends<'a> {
     context: &'a Context<'a>,
     source: Arc<dyn Store>,
+    /// The repository that is at the source.
+    found: RepositoryId,
     target: Backend,
     repository: RepositoryId,
     owner_key: [u8; 32],
@@ -89,15 +91,19 @@ impl<'a> Ends<'a> {
             }
         };
         there.is_met(&target, repository)?;
-        context.is_met(&source, owner_of(&source).map_or(repository, |(found, _)| found))?;
-        Ok(Self { context, source: source.store(), target, repository, owner_key })
+        let found = owner_of(&source).map_or(repository, |(found, _)| found);
+        context.is_met(&source, found)?;
+        Ok(Self { context, source: source.store(), found, target, repository, owner_key })
     }
 
     fn job(&self) -> JobContext<'_> {
         job(self.source.as_ref(), self.repository, self.owner_key)
     }
 
+    /// The source's state; fails if this machine has met a newer one there.
     fn view(&self) -> Result<View, Failure> {
+        let state_dir = self.context.places()?.state_of(self.found);
+        self.context.refuse_older(self.source.as_ref(), &state_dir, CLIENTS)?;
         Ok(wait(view::read_parts(self.source.as_ref(), &Parts::RECORDS))?)
     }
 

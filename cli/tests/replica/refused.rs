@@ -202,6 +202,32 @@ fn a_source_that_was_put_back_to_an_older_state_changes_nothing() {
 }
 
 #[test]
+fn a_source_that_has_lost_the_newest_root_that_this_machine_has_met_is_not_copied() {
+    let machine = behind();
+    let before = objects_of_replica(&machine);
+    machine.damage(machine.names("roots/").first().unwrap(), Harm::Delete);
+    for more in [&["--dry-run"][..], &[]] {
+        let ran = sync(&machine, more).ran().exits(4);
+        assert!(ran.err.contains("roots/") && ran.err.contains("this machine has seen"), "{ran}");
+    }
+    assert_eq!(objects_of_replica(&machine), before);
+}
+
+#[test]
+fn a_sync_does_not_count_what_the_owner_has_accepted_as_lost() {
+    let machine = behind();
+    machine.ok(&["tag", "--add", "t", "latest"]);
+    let change = machine.names("changes/").pop().unwrap();
+    machine.damage(&change, Harm::Flip);
+    let ran = sync(&machine, &[]).ran().exits(4);
+    assert_eq!(texts(&ran.json()["not_copied"], "object"), [change]);
+    machine.run(&["rebuild-index"]).exits(4);
+    machine.ok(&["repair", "--accept-loss"]);
+    assert_eq!(synced(&machine)["not_copied"], serde_json::json!([]));
+    on_replica(&machine, &["check"]).ok();
+}
+
+#[test]
 fn a_sync_in_the_wrong_direction_or_of_the_wrong_repository_writes_nothing() {
     let machine = behind();
     let (here, there) = (machine.objects(), objects_of_replica(&machine));

@@ -197,6 +197,28 @@ fn the_owner_accepts_that_manifests_and_changes_are_lost_and_checks_are_whole_ag
 }
 
 #[test]
+fn a_client_whose_manifests_are_all_gone_is_named_and_goes_on() {
+    for are_answered in [true, false] {
+        let machine = one();
+        machine.write("more", noise(3, 50_000));
+        machine.backup(&[]);
+        let manifests = machine.names("manifests/");
+        let receipts = machine.names("receipts/").into_iter().filter(|_| !are_answered);
+        manifests.iter().cloned().chain(receipts).for_each(|name| machine.damage(&name, Harm::Delete));
+        let rebuilt = machine.run(&["rebuild-index"]).exits(4);
+        assert!(manifests.iter().all(|name| rebuilt.err.contains(name)), "{rebuilt:?}");
+        if are_answered {
+            assert_eq!(machine.check(&[]).0, 4);
+            assert_eq!(machine.json(&["repair", "--accept-loss"])["accepted"], serde_json::json!(manifests));
+            machine.ok(&["rebuild-index"]);
+        }
+        machine.backup(&[]);
+        machine.ok(&["check", "--full"]);
+        assert_eq!(machine.snapshots_that(&[]).len(), 1);
+    }
+}
+
+#[test]
 fn the_index_is_built_again_from_packs_and_manifests() {
     let machine = one();
     machine.write("c", noise(3, 50_000));

@@ -78,8 +78,9 @@ pub(crate) async fn verify(
     mut verified: Option<(u64, ObjectHash)>,
     view: &View,
 ) -> Result<Option<Agreed>, JobError> {
+    let (mut most, mut gone) = (u64::MAX, None);
     loop {
-        let noted = newest(job).await?;
+        let noted = newest_to(job, most).await?;
         let baseline = noted.max(verified);
         match compare(job, baseline, view).await {
             Err(JobError::StateLost { .. } | JobError::Contradicted { .. })
@@ -88,8 +89,16 @@ pub(crate) async fn verify(
                 return Ok(None);
             }
             // Another prune has noted a newer baseline, or found none, and deleted what the older baseline names.
-            Err(JobError::StateLost { .. }) if baseline != noted || newest(job).await? != noted => verified = None,
-            compared => return compared.map(Some),
+            Err(JobError::StateLost { .. }) if baseline != noted || newest_to(job, most).await? != noted => {
+                verified = None;
+            }
+            // A writer that slept may have made a root now that was noted before, and what it names is deleted. An older
+            // baseline counts then: more has to agree with it.
+            Err(error @ JobError::StateLost { .. }) if let Some((number, _)) = noted => {
+                gone.get_or_insert(error);
+                most = number.saturating_sub(1);
+            }
+            compared => return compared.map(Some).map_err(|error| gone.unwrap_or(error)),
         }
     }
 }

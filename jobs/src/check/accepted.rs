@@ -17,7 +17,18 @@ pub(super) async fn mark(job: &JobContext<'_>, report: &mut Report) -> Result<()
     if !report.findings.iter().any(super::Finding::is_acceptable) {
         return Ok(());
     }
-    let mut accepted: BTreeSet<String> = BTreeSet::new();
+    let accepted = names(job).await?;
+    for finding in report.findings.iter_mut().filter(|finding| finding.is_acceptable()) {
+        if accepted.contains(&finding.object) {
+            finding.kind = Kind::Accepted;
+        }
+    }
+    Ok(())
+}
+
+/// The names of manifests and changes whose loss the owner has accepted.
+pub(crate) async fn names(job: &JobContext<'_>) -> Result<BTreeSet<String>, JobError> {
+    let mut accepted = BTreeSet::new();
     for listed in objects::list(job.store, "changes/").await? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
@@ -35,10 +46,5 @@ pub(super) async fn mark(job: &JobContext<'_>, report: &mut Report) -> Result<()
             }
         }
     }
-    for finding in report.findings.iter_mut().filter(|finding| finding.is_acceptable()) {
-        if accepted.contains(&finding.object) {
-            finding.kind = Kind::Accepted;
-        }
-    }
-    Ok(())
+    Ok(accepted)
 }

@@ -15,6 +15,7 @@ mod structure;
 
 use std::collections::BTreeSet;
 
+pub(crate) use accepted::names as accepted_losses;
 pub use data::{Lane, Order, Share, due};
 pub use harm::{Harm, note};
 pub use needed::Needed;

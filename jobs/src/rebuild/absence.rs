@@ -49,6 +49,11 @@ impl Absence {
             ..Self::default()
         };
         absence.is_unsure = unread.iter().any(|id| !named.contains_key(id));
+        for (client, number) in recorded.lost(chains) {
+            let why = "it is not there, and a root has its snapshot";
+            report.unreadable.push((layout::manifest(*client, *number), why.to_owned()));
+            absence.is_unsure = true;
+        }
         let mut known: BTreeMap<String, (PackId, BTreeSet<DomainId>)> = BTreeMap::new();
         for (id, of) in named {
             known.insert(layout::pack(Place::Packs, *id), (*id, of.domains.clone()));
@@ -123,6 +128,12 @@ impl Recorded {
         recorded.packs.sort_unstable_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
         recorded.packs.dedup_by_key(|(id, record)| (*id, record.place, record.domain, record.is_forged()));
         Ok(recorded)
+    }
+
+    /// The manifests of accepted snapshots that have gone together with their receipts.
+    fn lost<'a>(&'a self, chains: &[Chain]) -> impl Iterator<Item = &'a (ClientId, u64)> {
+        let heads: BTreeMap<ClientId, u64> = chains.iter().map(|chain| (chain.client, chain.head.0)).collect();
+        self.accepted.iter().filter(move |(client, number)| heads.get(client).is_none_or(|head| number > head))
     }
 
     fn take(&mut self, bytes: &[u8], is_named: bool) {

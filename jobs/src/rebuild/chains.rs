@@ -1,6 +1,8 @@
 //! Chains: the clients' manifests, and which of them count. A receipt proves that a manifest was accepted. Without one,
 //! what exists of its claims decides.
 
+use std::collections::BTreeSet;
+
 use copal_format::client::{ClientRecord, Role};
 use copal_format::id::{ClientId, DomainId, ObjectHash};
 use copal_format::layout;
@@ -85,8 +87,25 @@ impl Chain {
     }
 }
 
+/// Reads the chains of all clients that have written, also of those of which only receipts are left.
+pub(super) async fn read_chains(
+    job: &JobContext<'_>,
+    numbers: &mut Numbers,
+    report: &mut Report,
+) -> Result<Vec<Chain>, JobError> {
+    let mut clients = BTreeSet::new();
+    for prefix in ["manifests/", "receipts/"] {
+        clients.extend(clients::below(job.store, prefix).await?);
+    }
+    let mut chains = Vec::new();
+    for client in clients {
+        chains.push(read_chain(job, client, numbers, report).await?);
+    }
+    Ok(chains)
+}
+
 /// Reads the chain of a client, and notes the root numbers that it tells of.
-pub(super) async fn read_chain(
+async fn read_chain(
     job: &JobContext<'_>,
     client: ClientId,
     numbers: &mut Numbers,

@@ -23,6 +23,7 @@ use copal_format::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackR
 use copal_format::time::Time;
 
 use crate::baseline;
+use crate::check::accepted_losses;
 use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
@@ -33,7 +34,7 @@ use crate::view::View;
 use crate::witness::Witnessed;
 use absence::{Absence, Recorded};
 use answers::Answering;
-use chains::{Chain, read_chain};
+use chains::{Chain, read_chains};
 use contents::{Contents, named_by, read_packs};
 use deletions::Deleted;
 use numbers::Numbers;
@@ -77,10 +78,7 @@ pub struct Report {
 /// Packs in `packs/` that no manifest names: the manifest was lost, or never written. Somebody with the owner's key can
 /// verify them and pass the genuine ones to [`rebuild_with`].
 pub async fn unnamed_packs(job: &JobContext<'_>) -> Result<Vec<PackId>, JobError> {
-    let mut chains = Vec::new();
-    for client in clients::below(job.store, "manifests/").await? {
-        chains.push(read_chain(job, client, &mut Numbers::default(), &mut Report::default()).await?);
-    }
+    let chains = read_chains(job, &mut Numbers::default(), &mut Report::default()).await?;
     let named = named_by(job, &chains);
     let listed = objects::list(job.store, "packs/").await?;
     let packs = listed.iter().filter_map(|listed| Some(layout::pack_of(listed.key.as_str())?.1));
@@ -104,10 +102,7 @@ pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen
     let now = job.now().await?;
     let mut deleted = Deleted::read(job, &mut report).await?;
     let mut numbers = Numbers::of_roots(job, deleted.roots.clone(), seen).await?;
-    let mut chains = Vec::new();
-    for client in clients::below(job.store, "manifests/").await? {
-        chains.push(read_chain(job, client, &mut numbers, &mut report).await?);
-    }
+    let chains = read_chains(job, &mut numbers, &mut report).await?;
     let told = Told::read(job, numbers.newest()).await?;
     let recorded = Recorded::read(job, &told.runs).await?;
     let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
@@ -118,6 +113,10 @@ pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen
             break folded;
         }
     };
+    if !report.unreadable.is_empty() {
+        let accepted = accepted_losses(job).await?;
+        report.unreadable.retain(|(name, _)| !accepted.contains(name));
+    }
     witnessed.verdict().await?;
     for chain in &chains {
         clients::complete(job.store, &chain.missing).await?;

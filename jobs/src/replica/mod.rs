@@ -16,6 +16,7 @@ use copal_format::repository::Descriptor;
 use copal_store::{Store, StoreError};
 
 use crate::baseline;
+use crate::check::accepted_losses;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
@@ -135,7 +136,12 @@ pub async fn sync(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn<
         let is_current = carry_root(&carrier, &view, &there, &witnessed).await?;
         stored += carrier.stored();
         if let Some(is_current) = is_current {
-            return Ok(Synced { root: view.number(), is_current, stored, faults: carrier.faults(), slots_left });
+            let mut faults = carrier.faults();
+            if !faults.is_empty() {
+                let accepted = accepted_losses(source).await?;
+                faults.retain(|fault| !accepted.contains(&fault.object));
+            }
+            return Ok(Synced { root: view.number(), is_current, stored, faults, slots_left });
         }
     }
     Err(SyncError::Restless)
