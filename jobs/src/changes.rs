@@ -12,7 +12,7 @@ use crate::error::JobError;
 
 /// The change in these bytes. None unless a full client has signed it, the owner too where that is required, and it
 /// follows the change `before`, if that is known.
-pub(crate) async fn verify_change(
+pub async fn verify_change(
     job: &JobContext<'_>,
     number: u64,
     before: Option<ObjectHash>,

@@ -17,7 +17,7 @@
 
 mod baseline;
 pub mod budget;
-mod changes;
+pub mod changes;
 pub mod check;
 pub mod clients;
 pub mod commit;

@@ -102,7 +102,7 @@ fn forget_with_prune_over_ssh_forgets_and_frees() {
     with_key(&ssh, &owner, &["backup", "source"]).ok();
     let before = owner.names("packs/");
     let done = with_key(&ssh, &owner, &["forget", "--keep-last", "1", "--prune"]).ok();
-    assert!(done.text().contains("1 snapshot kept, 1 forgotten") && done.text().contains("freed, "), "{done}");
+    assert!(done.text().contains("1 snapshot kept, 1 forgotten") && done.text().contains(" deleted ("), "{done}");
     assert!(before.iter().any(|pack| !owner.names("packs/").contains(pack)), "{done}");
     assert_eq!((owner.snapshots().len(), owner.check(&["--full"]).0), (1, 0));
 }

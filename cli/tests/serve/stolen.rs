@@ -49,6 +49,21 @@ fn a_stolen_request_key_dooms_nothing() {
 }
 
 #[test]
+fn a_stolen_request_key_writes_no_junk_in_the_place_of_changes() {
+    let machine = machine();
+    machine.backup(&[]);
+    let server = Server::start(&machine, &[]);
+    // What was signed in the second of the start counts as signed before it.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let answer = put(&machine, &server.url, &layout::change(1), b"junk");
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("urn:copal:problem:bad-request"), "{answer}");
+    assert!(machine.names("changes/").is_empty());
+    machine.at(&server.url, &["forget", "latest"]).ok();
+    assert_eq!(machine.names("changes/"), [layout::change(1)]);
+    machine.run(&["check"]).ok();
+}
+
+#[test]
 fn where_clients_ingest_the_server_does_it_for_those_that_come_through_it() {
     let machine = machine();
     machine.backup(&[]);

@@ -112,6 +112,16 @@ impl Call {
         })
     }
 
+    /// Whose limits count the request.
+    pub(super) fn sender(&self) -> Sender {
+        match self.caller {
+            Caller::Client { id, .. } | Caller::Joining { id, .. } => Sender::Client(id),
+            Caller::Nobody if self.house.is_made => Sender::Stranger,
+            // Whoever makes the repository cannot be known yet.
+            Caller::Owner | Caller::Nobody => Sender::Owner,
+        }
+    }
+
     /// The body's length by its header.
     pub(super) fn length(&self) -> Result<u64, Problem> {
         let length = self.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -132,13 +142,7 @@ impl Call {
             None => None,
         };
         let body = std::mem::take(self.body.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let sender = match self.caller {
-            Caller::Client { id, .. } | Caller::Joining { id, .. } => Sender::Client(id),
-            Caller::Nobody if self.house.is_made => Sender::Stranger,
-            // Whoever makes the repository cannot be known yet.
-            Caller::Owner | Caller::Nobody => Sender::Owner,
-        };
-        let read = gateway.bodies.read(sender, body, length, most).await.map_err(|unread| match unread {
+        let read = gateway.bodies.read(self.sender(), body, length, most).await.map_err(|unread| match unread {
             Unread::Busy => busy("too much is sent at once"),
             Unread::Slow => Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive"),
             Unread::Cut => Problem::bad_request("the body is cut"),

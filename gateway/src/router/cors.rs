@@ -35,7 +35,10 @@ fn permit(headers: &mut HeaderMap, origin: HeaderValue) {
             header::ACCESS_CONTROL_ALLOW_HEADERS,
             "content-digest, content-type, if-none-match, range, signature, signature-input",
         ),
-        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "content-range, copal-created, copal-problem, copal-sha256"),
+        (
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            "content-range, copal-created, copal-problem, copal-sha256, retry-after",
+        ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     for (name, value) in fixed {

@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use copal_format::request::{Signatory, Terms, WINDOW};
 
+use super::bodies::Sender;
+use super::bucket::{Bucket, Rate};
 use super::ledger::Ledger;
 use super::shared::Allowed;
 use super::tickets::Tickets;
@@ -17,7 +19,9 @@ pub struct Memory {
     /// When the memory began. Requests signed earlier may have come before.
     since: u64,
     nonces: Mutex<Nonces>,
-    unsigned: Mutex<(u64, u32)>,
+    unsigned: Mutex<Bucket>,
+    /// Changes that each sender has created a short time ago.
+    changes: Mutex<HashMap<Sender, Bucket>>,
     /// Uploads that no root knows yet.
     pub(super) uploads: Ledger,
     /// Uploads to shares.
@@ -79,20 +83,28 @@ impl Memory {
 
     /// Counts an unsigned request. Limits them to a rate per second, after a short burst.
     pub fn unsigned(&self, now: u64) -> Result<(), Refused> {
-        let mut spent = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = u32::try_from(now.saturating_sub(spent.0)).unwrap_or(u32::MAX);
-        *spent = (now.max(spent.0), spent.1.saturating_sub(passed.saturating_mul(UNSIGNED_RATE)));
-        if spent.1 >= UNSIGNED_MOST {
-            return Err(Refused::Busy);
-        }
-        spent.1 += 1;
-        Ok(())
+        let mut unsigned = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
+        unsigned.take(UNSIGNED, now).map_err(|_| Refused::Busy)
     }
 
     /// Uncounts a request whose signature was verified after all.
     pub fn signed(&self) {
-        let mut spent = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.1 = spent.1.saturating_sub(1);
+        self.unsigned.lock().unwrap_or_else(PoisonError::into_inner).give_back(UNSIGNED);
+    }
+
+    /// Counts a change that a sender is about to create. The error says after how many seconds it may create one.
+    pub(super) fn change(&self, sender: Sender, now: u64) -> Result<(), u64> {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.retain(|_, bucket| !bucket.is_whole(CHANGES, now));
+        changes.entry(sender).or_default().take(CHANGES, now)
+    }
+
+    /// Uncounts a change that was not created, because its number was taken.
+    pub(super) fn change_was_late(&self, sender: Sender) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = changes.get_mut(&sender) {
+            bucket.give_back(CHANGES);
+        }
     }
 }
 
@@ -108,9 +120,10 @@ impl Nonces {
 
 /// Nonces remembered at once. They expire after two minutes.
 const NONCES: usize = 1 << 20;
-/// Unsigned requests answered per second, and in one burst.
-const UNSIGNED_RATE: u32 = 10;
-const UNSIGNED_MOST: u32 = 60;
+/// Unsigned requests: 10 each second, and 60 at once.
+const UNSIGNED: Rate = Rate { cost: 1, regained: 10, most: 60 };
+/// Changes of one sender: 30 each minute, and 30 at once. Others find the next number free in between.
+const CHANGES: Rate = Rate { cost: 2, regained: 1, most: 60 };
 
 #[cfg(test)]
 mod tests {

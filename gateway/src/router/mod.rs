@@ -2,7 +2,9 @@
 //! function, `copal serve`, a pipe.
 
 mod bodies;
+mod bucket;
 mod call;
+mod content;
 mod cors;
 mod facts;
 pub(crate) mod headers;

@@ -17,9 +17,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::call::Call;
-use super::problem::Problem;
+use super::problem::{Problem, busy};
 use super::rights::{self, Caller, Upload};
-use super::{Arrival, Gateway, TRANSFER_SECONDS, pieces, quota};
+use super::{Arrival, Gateway, TRANSFER_SECONDS, content, pieces, quota};
 
 /// `PUT /v1/objects/{key}`.
 pub(super) async fn create(
@@ -42,17 +42,33 @@ pub(super) async fn create(
     if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }
-    let store = gateway.settings.store.as_ref();
+    content::verify(&gateway, &call, key.as_str(), &bytes).await?;
     let created = match key.as_str().split_once('/') {
-        // On a full disk, a change may be what frees space.
-        Some(("changes", _)) => Reserve::new(store).create(&key, bytes).await?,
-        _ => store.create(&key, bytes).await?,
+        Some(("changes", _)) => create_change(&gateway, &call, &key, bytes).await?,
+        _ => gateway.settings.store.create(&key, bytes).await?,
     };
     tell(&gateway, caller, key.as_str());
     Ok(match created {
         Created::New => StatusCode::CREATED.into_response(),
         Created::Exists => exists(key.as_str()).into_response(),
     })
+}
+
+/// Creates a change. Limits how many a sender creates, so that others get a number too. An attempt that
+/// fails does not count: a client that comes late tries the next number.
+async fn create_change(gateway: &Gateway, call: &Call, key: &Key, bytes: Bytes) -> Result<Created, Problem> {
+    let (memory, sender) = (gateway.memory.as_ref(), call.sender());
+    if let Some(memory) = memory {
+        memory
+            .change(sender, call.now)
+            .map_err(|seconds| busy("too many changes were written within a minute").with("seconds", json!(seconds)))?;
+    }
+    // On a full disk, a change may be what frees space.
+    let created = Reserve::new(gateway.settings.store.as_ref()).create(key, bytes).await;
+    if let Some(memory) = memory.filter(|_| !matches!(created, Ok(Created::New))) {
+        memory.change_was_late(sender);
+    }
+    Ok(created?)
 }
 
 fn exists(key: &str) -> Problem {

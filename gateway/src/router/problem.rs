@@ -99,6 +99,8 @@ impl From<JobError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let title = self.status.canonical_reason().unwrap_or_default();
+        // In a header too, for programs that do not know the field.
+        let seconds = self.more.get("seconds").and_then(Value::as_u64);
         let mut body = self.more;
         body.insert("type".to_owned(), json!(format!("{TYPES}{}", self.name)));
         body.insert("title".to_owned(), json!(title));
@@ -107,6 +109,9 @@ impl IntoResponse for Problem {
         let mut response = (self.status, Value::Object(body).to_string()).into_response();
         // The name is in a header too, because an answer to HEAD has no body.
         response.headers_mut().insert(PROBLEM, HeaderValue::from_static(self.name));
+        if let Some(seconds) = seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         response

@@ -18,7 +18,7 @@ use super::call::Call;
 use super::objects::{key_of, readable, tell};
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, Presigned, TRANSFER_SECONDS, quota};
+use super::{Gateway, Presigned, TRANSFER_SECONDS, content, quota};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,8 @@ pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call)
     let mut answers = Vec::new();
     for upload in &uploads {
         let key = key_of(upload.key.to_owned())?;
-        let (given, is_signed) = match &gateway.settings.presigner {
+        let presigner = gateway.settings.presigner.as_ref().filter(|_| !content::is_verified(upload.key));
+        let (given, is_signed) = match presigner {
             Some(presigner) => {
                 let expires = Duration::from_secs(TRANSFER_SECONDS);
                 let given = presigner.put(&key, upload.length, &upload.sha256, expires).await?;

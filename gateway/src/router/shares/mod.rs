@@ -1,5 +1,6 @@
 //! Shares: full clients make, list and revoke what a link opens. `openings` answers whoever has a link.
 
+mod maker;
 mod openings;
 
 use std::collections::BTreeMap;
@@ -42,7 +43,9 @@ pub(super) async fn create(
         return Err(Problem::new("shares-full", StatusCode::FORBIDDEN, detail));
     }
     // A client that got no answer asks again.
-    if !objects::create_own(store, id.terms().as_str(), terms.encode()).await? {
+    let is_made = maker::note(store, &id, call.caller).await?
+        && objects::create_own(store, id.terms().as_str(), terms.encode()).await?;
+    if !is_made {
         return Err(Problem::new("exists", StatusCode::PRECONDITION_FAILED, "there is a share of this id"));
     }
     Ok((StatusCode::CREATED, Json(json!({}))).into_response())
@@ -51,14 +54,19 @@ pub(super) async fn create(
 /// Whether all of the share's bytes are there, so that nobody opens half of one.
 async fn verify_content(store: &dyn Store, id: &ShareId, terms: &Terms) -> Result<(), Problem> {
     let listed = objects::list(store, &format!("{DATA}{}/", id.as_str())).await?;
-    let expected = |at: usize| (terms.length - at as u64 * OBJECT_BYTES).min(OBJECT_BYTES);
     let is_whole = listed.len() as u64 == terms.length.div_ceil(OBJECT_BYTES)
-        && listed
-            .iter()
-            .enumerate()
-            .all(|(at, object)| object.key == id.data(at as u64 + 1) && object.stat.length == expected(at))
+        && (1..).zip(&listed).all(|(number, object)| {
+            object.key == id.data(number) && Some(object.stat.length) == length_of(terms, number)
+        })
         && store.stat(&id.list()).await?.is_some_and(|stat| stat.length == terms.list);
     if is_whole { Ok(()) } else { Err(Problem::bad_request("not all objects of this share are there")) }
+}
+
+/// The length of a data object by the terms; none if they have none of this number.
+fn length_of(terms: &Terms, number: u64) -> Option<u64> {
+    let before = number.checked_sub(1)?.checked_mul(OBJECT_BYTES)?;
+    let rest = terms.length.checked_sub(before).filter(|rest| *rest > 0)?;
+    Some(rest.min(OBJECT_BYTES))
 }
 
 /// `GET /v1/shares`: all shares, the newest first.
@@ -67,7 +75,7 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     let store = gateway.settings.store.as_ref();
     let mut taken: BTreeMap<ShareId, u64> = BTreeMap::new();
     for opening in objects::list(store, TAKEN).await? {
-        if let Some(id) = ShareId::of(opening.key.as_str()) {
+        if let Some(id) = ShareId::of(opening.key.as_str()).filter(|_| !maker::is_note(&opening.key)) {
             *taken.entry(id).or_default() += 1;
         }
     }

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use copal_format::id::ObjectHash;
 use copal_jobs::objects;
 use copal_jobs::shares::{ShareId, TAKEN, TICKET, Terms};
-use copal_store::{Created, Store};
+use copal_store::{Created, Store, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,6 +23,7 @@ use super::super::Gateway;
 use super::super::call::{Call, count_unsigned};
 use super::super::pieces;
 use super::super::problem::Problem;
+use super::{length_of, maker};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +59,7 @@ pub(in super::super) async fn open(
 ) -> Result<Response, Problem> {
     let Opening { token } = asked(&gateway, &mut call).await?;
     let store = gateway.settings.store.as_ref();
-    let (id, terms) = standing(store, &id, call.now).await?;
+    let (id, terms) = standing(&gateway, &call, &id).await?;
     let token = ObjectHash::from_hex(&token).map_err(|_| gone())?;
     // Hashes are compared, so the time that this takes tells nothing of the token.
     if hash_of(&token.0) != terms.token {
@@ -68,7 +69,8 @@ pub(in super::super) async fn open(
     gateway.settings.entropy.fill(&mut secret);
     let ends = terms.ends.min(call.now.saturating_add(TICKET));
     let note = serde_json::to_vec(&Taken { ticket: hash_of(&secret), ends }).expect("texts and numbers are JSON");
-    let before = objects::list(store, &format!("{TAKEN}{}/", id.as_str())).await?.len() as u64;
+    let noted = objects::list(store, &format!("{TAKEN}{}/", id.as_str())).await?;
+    let before = noted.iter().filter(|listed| !maker::is_note(&listed.key)).count() as u64;
     // Two requests at once get two numbers, or one of them gets none.
     for number in before + 1..=terms.count.into() {
         if store.create(&id.taken(number), note.clone().into()).await? == Created::New {
@@ -97,14 +99,24 @@ pub(in super::super) async fn part(
     if strangers.is_some() {
         count_unsigned(&gateway, call.now)?;
     }
-    let (id, _) = standing(store.as_ref(), &id, call.now).await?;
+    let (id, terms) = standing(&gateway, &call, &id).await?;
     verify_ticket(store.as_ref(), &id, &ticket, call.now).await?;
     if let Some(memory) = strangers {
         memory.signed();
         memory.tickets.remember(id.as_str(), &ticket, call.now);
     }
-    let key = object.map_or_else(|| id.list(), |number| id.data(number));
+    let (key, length) = match object {
+        None => (id.list(), terms.list),
+        Some(number) => {
+            let key = id.data(number);
+            let length = length_of(&terms, number).ok_or_else(|| Problem::not_found(key.as_str()))?;
+            (key, length)
+        }
+    };
     let range = range.map(range_of).transpose()?;
+    if let Some(range) = range.clone().filter(|range| range.end > length) {
+        return Err(pieces::beyond(StoreError::OutOfRange { key, range, length }));
+    }
     if let Some(presigner) = &gateway.settings.presigner {
         let given = presigner.get(&key, Duration::from_secs(ADDRESS_SECONDS)).await?;
         let mut headers: serde_json::Map<_, _> =
@@ -115,18 +127,22 @@ pub(in super::super) async fn part(
         let answer = json!({ "url": given.url, "headers": headers });
         return Ok(([(header::CACHE_CONTROL, NO_STORE)], Json(answer)).into_response());
     }
-    let (length, body) = pieces::read(store, &key, range.as_ref()).await?;
+    let (length, body) = pieces::read(store, &key, Some(&range.unwrap_or(0..length))).await?;
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     let headers = HeaderMap::from_iter([kind, (header::CACHE_CONTROL, NO_STORE)]);
     Ok((headers, length, body).into_response())
 }
 
-/// The share, if its terms exist and it has not ended.
-async fn standing(store: &dyn Store, id: &str, now: u64) -> Result<(ShareId, Terms), Problem> {
+/// The share, if its terms exist, it has not ended, and its maker was not revoked.
+async fn standing(gateway: &Gateway, call: &Call, id: &str) -> Result<(ShareId, Terms), Problem> {
     let id = ShareId::parse(id).ok_or_else(gone)?;
-    let bytes = objects::read(store, id.terms().as_str()).await?;
-    let terms = bytes.and_then(|bytes| Terms::read(&bytes)).filter(|terms| now < terms.ends);
-    Ok((id, terms.ok_or_else(gone)?))
+    let bytes = objects::read(gateway.settings.store.as_ref(), id.terms().as_str()).await?;
+    let terms = bytes.and_then(|bytes| Terms::read(&bytes)).filter(|terms| call.now < terms.ends);
+    let terms = terms.ok_or_else(gone)?;
+    match maker::counts(gateway, call.facts()?, &id, call.now).await? {
+        true => Ok((id, terms)),
+        false => Err(gone()),
+    }
 }
 
 async fn verify_ticket(store: &dyn Store, id: &ShareId, ticket: &str, now: u64) -> Result<(), Problem> {

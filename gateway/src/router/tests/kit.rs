@@ -7,8 +7,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request as HttpRequest, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
-use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId};
+use copal_format::change::{Change, Operation};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId};
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::layout::{self, Place};
@@ -85,12 +86,17 @@ pub(super) fn request_key(client: ClientId) -> SigningKey {
     SigningKey::from_bytes(&[client.0[0] ^ 0xff; 32])
 }
 
+pub(super) fn manifest_key(client: ClientId) -> SigningKey {
+    SigningKey::from_bytes(&[client.0[0] ^ 0x55; 32])
+}
+
 pub(super) fn enrollment_key() -> SigningKey {
     SigningKey::from_bytes(&[0xee; 32])
 }
 
 pub(super) fn record(client: ClientId, role: Role, version: u64) -> ClientRecord {
-    let keys = ClientPublic { manifest: [0; 32], request: request_key(client).verifying_key().to_bytes() };
+    let public = |key: SigningKey| key.verifying_key().to_bytes();
+    let keys = ClientPublic { manifest: public(manifest_key(client)), request: public(request_key(client)) };
     let domain = if role == Role::Full { SHARED } else { OWN };
     let first = ClientRecord::new(client, role, domain, Time(0));
     ClientRecord { version, sealed_name: b"sealed".to_vec(), keys: Some(keys), ..first }
@@ -101,6 +107,23 @@ pub(super) fn waiting() -> ClientRecord {
     let expires = Some(Time::from_unix(NOW as i64, 0));
     let enrollment = Some(EnrollmentPublic { key: enrollment_key().verifying_key().to_bytes(), expires });
     ClientRecord { keys: None, enrollment, ..record(JOINING, Role::WriteOnly, 1) }
+}
+
+/// The record by which the client that waits joins.
+pub(super) fn joined() -> ClientRecord {
+    ClientRecord { signed_by: SignedBy::Enrollment, ..record(JOINING, Role::WriteOnly, 2) }
+}
+
+/// A change by a client that pins a snapshot.
+pub(super) fn change(client: ClientId, number: u64) -> Change {
+    let previous = if number == 1 { ObjectHash::NONE } else { ObjectHash([7; 32]) };
+    let operations = vec![Operation::Pin(vec![SnapshotId([1; 16])])];
+    Change { number, previous, client, time: Time(0), operations }
+}
+
+/// The bytes of a change, signed by its client.
+pub(super) fn signed_change(client: ClientId, number: u64) -> Vec<u8> {
+    change(client, number).sign(owner().repository(), &manifest_key(client))
 }
 
 impl World {

@@ -1,3 +1,4 @@
+mod content;
 mod kit;
 mod orders;
 mod newest;

@@ -77,9 +77,14 @@ async fn manifests_and_changes_count_towards_a_quota_whoever_decides_them() {
         assert_eq!(put(layout::manifest(WRITER, 2), 10).await.status, 201);
         let pack = [1; 40];
         assert_eq!(world.signed(WRITER_SIGNS, "PUT", &pack_path(&pack), &pack).await.problem(), problem(403, "quota"));
-        let change = format!("/v1/objects/{}", layout::change(1));
-        assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, &[1; 101]).await.problem(), problem(403, "quota"));
-        assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, &[1; 60]).await.status, 201);
+        let change = signed_change(FULL, 1);
+        let most = change.len() + 40;
+        let of_full = |set: Option<u64>| set.map(|_| most as u64);
+        let quota = Quota { stored: of_full(quota.stored), daily: of_full(quota.daily) };
+        let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+        let path = format!("/v1/objects/{}", layout::change(1));
+        assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, &vec![1; most + 1]).await.problem(), problem(403, "quota"));
+        assert_eq!(world.signed(FULL_SIGNS, "PUT", &path, &change).await.status, 201);
         let named = |number| {
             let name = layout::change(number);
             serde_json::json!({ "key": name, "length": 20, "sha256": ObjectHash([1; 32]).to_string() })
@@ -106,7 +111,11 @@ async fn receipts_count_towards_the_quota_of_the_client_that_they_answer() {
 #[tokio::test]
 async fn numbers_of_manifests_and_changes_follow_others_closely() {
     let world = World::new().await;
-    let put = async |name: String| world.signed(FULL_SIGNS, "PUT", &format!("/v1/objects/{name}"), b"x").await.status;
+    let put = async |name: String| {
+        let change = layout::trailing_number(&name).filter(|_| name.starts_with("changes/"));
+        let bytes = change.map_or(b"x".to_vec(), |number| signed_change(FULL, number));
+        world.signed(FULL_SIGNS, "PUT", &format!("/v1/objects/{name}"), &bytes).await.status
+    };
     for number in [1_025, 9_007_199_254_740_991] {
         assert_eq!(put(layout::manifest(FULL, number)).await, 403, "{number}");
         assert_eq!(put(layout::change(number)).await, 403, "{number}");

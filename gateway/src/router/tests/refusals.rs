@@ -134,7 +134,8 @@ async fn clients_create_packs_and_what_is_their_own_and_nothing_else() {
     for path in [pack_path(bytes), format!("/v1/objects/{}", layout::manifest(WRITER, 1))] {
         assert_eq!(put(WRITER_SIGNS, &path).await.status, 201, "{path}");
     }
-    assert_eq!(put(FULL_SIGNS, &format!("/v1/objects/{}", layout::change(1))).await.status, 201);
+    let change = format!("/v1/objects/{}", layout::change(1));
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, &signed_change(FULL, 1)).await.status, 201);
 }
 
 #[tokio::test]
@@ -179,7 +180,8 @@ async fn who_joins_creates_its_second_record_and_nothing_else() {
     let slot = "/v1/objects/keys/00000000000000000000000000000007/a";
     assert_eq!(world.signed(joins, "GET", slot, b"").await.problem(), refused, "a write-only client has no passphrase");
     let path = format!("/v1/objects/{}", layout::client(JOINING, 2));
-    assert_eq!(world.signed(joins, "PUT", &path, b"joined").await.status, 201);
+    let bytes = joined().sign(owner().repository(), &enrollment_key());
+    assert_eq!(world.signed(joins, "PUT", &path, &bytes).await.status, 201);
 }
 
 #[tokio::test]

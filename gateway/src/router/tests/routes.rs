@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
-use copal_format::client::{ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientRecord, Role};
 use copal_format::id::ObjectHash;
 use copal_format::layout;
 use copal_format::receipt::IngestBy;
@@ -253,7 +253,7 @@ async fn manifests_changes_and_whoever_waits_for_a_receipt_hasten_ingest() {
     assert_eq!(world.signed(WRITER_SIGNS, "PUT", &manifest, b"m").await.status, 201);
     assert_eq!(*told.lock().unwrap(), [Arrival::Manifest(WRITER); 2]);
     let change = format!("/v1/objects/{}", layout::change(1));
-    assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, b"c").await.status, 201);
+    assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, &signed_change(FULL, 1)).await.status, 201);
     assert_eq!(told.lock().unwrap()[2..], [Arrival::Change], "a change is taken up as soon as a manifest");
 }
 
@@ -323,8 +323,7 @@ async fn pages_of_one_origin_may_use_the_gateway() {
 async fn a_client_that_has_just_joined_is_known_at_once() {
     let world = World::new().await;
     let joins = Signatory::Client(JOINING);
-    let joined = ClientRecord { signed_by: SignedBy::Enrollment, ..record(JOINING, Role::WriteOnly, 2) };
-    let bytes = joined.sign(owner().repository(), &enrollment_key());
+    let bytes = joined().sign(owner().repository(), &enrollment_key());
     let path = format!("/v1/objects/{}", layout::client(JOINING, 2));
     assert_eq!(world.signed(joins, "PUT", &path, &bytes).await.status, 201);
     let request = sign_with(&terms(joins, [0x77; 16]), &request_key(JOINING), "GET", "/v1/time", b"");

@@ -1,5 +1,7 @@
 //! Shares: who may make, open and end them, and what everybody else is told.
 
+mod bounds;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
