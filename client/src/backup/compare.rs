@@ -201,6 +201,7 @@ pub(super) fn trouble(event: ScanEvent) -> Trouble {
             let why = match &reason {
                 Skip::Socket => "a socket is not backed up".to_owned(),
                 Skip::OtherFileSystem => "another file system is mounted there".to_owned(),
+                Skip::KernelFileSystem => "the kernel shows its state there; name it to have it saved".to_owned(),
                 Skip::Marked(name) => format!("it holds {}", name.to_string_lossy()),
                 Skip::Repository => "it is the repository itself".to_owned(),
                 Skip::ExcludedRoot => "it is excluded, though it was named to be backed up".to_owned(),

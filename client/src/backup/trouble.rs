@@ -51,7 +51,7 @@ impl From<&Skip> for SkipKind {
     fn from(skip: &Skip) -> Self {
         match skip {
             Skip::ExcludedRoot => SkipKind::Excluded,
-            Skip::Socket => SkipKind::Noted,
+            Skip::Socket | Skip::KernelFileSystem => SkipKind::Noted,
             _ => SkipKind::Quiet,
         }
     }

@@ -68,7 +68,9 @@ impl SourceFile {
         }
         let sparse = stat.size > 0 && stat.blocks.saturating_mul(512) < stat.size;
         let holes = if sparse { holes_of(&file, stat.size)? } else { Vec::new() };
-        let mut remaining = data(&holes, stat.size);
+        // Such a file may have content all the same: procfs and some FUSE file systems do not tell sizes.
+        let is_untold = stat.size == 0 && append_at(&file, &mut Vec::with_capacity(1), 1, 0) != Ok(0);
+        let mut remaining = data(&holes, if is_untold { UNTOLD + 8 } else { stat.size });
         remaining.reverse();
         if stat.size >= LARGE {
             expect_sequential(&file);
@@ -81,7 +83,7 @@ impl SourceFile {
         &self.stat
     }
 
-    /// Bytes of content to come: the size without the holes.
+    /// Bytes of content to come, at most: the size without the holes.
     pub fn remaining(&self) -> u64 {
         self.remaining.iter().map(|part| part.end - part.start).sum()
     }
@@ -119,7 +121,11 @@ impl SourceFile {
     pub fn read_whole(&mut self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
         buffer.clear();
         buffer.reserve_exact(usize::try_from(self.remaining()).unwrap_or(usize::MAX));
-        self.read(buffer).map(|_| ())
+        self.read(buffer)?;
+        if self.stat.size == 0 {
+            buffer.shrink_to_fit();
+        }
+        Ok(())
     }
 
     /// Its extended attributes.
@@ -130,7 +136,12 @@ impl SourceFile {
     /// Reads the metadata again, and tells whether the file changed.
     pub fn finish(self) -> io::Result<Ending> {
         let now = EntryStat::of(&self.file)?;
-        let changed = !now.is_unchanged_since(&self.stat) || self.delivered + self.held() != self.stat.size;
+        let is_untold = self.stat.size == 0 && self.delivered > 0;
+        if is_untold && now.size == 0 && self.delivered > UNTOLD {
+            return Err(io::Error::other("its size is said to be 0, and it goes on beyond 1 MiB"));
+        }
+        let is_other = !is_untold && self.delivered + self.held() != self.stat.size;
+        let changed = is_other || !now.is_unchanged_since(&self.stat);
         Ok(Ending { stat: self.stat, holes: self.holes, delivered: self.delivered, changed })
     }
 
@@ -140,5 +151,7 @@ impl SourceFile {
     }
 }
 
+/// The longest file that is saved though its size is said to be 0. Some such files are read eight bytes at a time only.
+const UNTOLD: u64 = 1 << 20;
 /// File size from which the kernel's read-ahead pays.
 const LARGE: u64 = 1 << 20;

@@ -120,6 +120,22 @@ fn a_file_that_shrinks_loses_the_holes_behind_its_end() {
     assert_eq!(ending.holes, std::slice::from_ref(&(0..1 << 20)), "where it ends now: {ending:?}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_whose_size_is_not_told_is_read_to_its_end_unless_that_is_far() {
+    let told = fs::read("/proc/version").unwrap();
+    assert_eq!(fs::metadata("/proc/version").unwrap().len(), 0);
+    let mut file = SourceFile::open(Path::new("/proc/version")).unwrap();
+    let mut read = Vec::new();
+    file.read_whole(&mut read).unwrap();
+    let ending = file.finish().unwrap();
+    assert_eq!((read, ending.delivered, ending.changed), (told.clone(), told.len() as u64, false));
+    // A table of eight bytes for each page that the process could have.
+    let mut endless = SourceFile::open(Path::new(&format!("/proc/{}/pagemap", std::process::id()))).unwrap();
+    endless.read_whole(&mut Vec::new()).unwrap();
+    assert!(endless.finish().unwrap_err().to_string().contains("1 MiB"));
+}
+
 #[test]
 fn a_fifo_in_the_place_of_a_file_is_refused_without_waiting() {
     let (_place, path) = place();

@@ -14,7 +14,7 @@ use super::{ScanEvent, ScanOptions, Scanned, Skip, source_of};
 use crate::names::{Kind, Names};
 use crate::open;
 use crate::stat::EntryStat;
-use crate::system::{FileType, OFlags, OwnedFd, PATH, bytes_of};
+use crate::system::{FileType, OFlags, OwnedFd, PATH, bytes_of, is_of_kernel};
 
 /// A task that a thread can do on its own.
 pub(super) enum Work<'s> {
@@ -34,6 +34,8 @@ pub(super) struct Directory<'s> {
     path: TreePath,
     /// The device of the root above; with `one_file_system` the scan stays on it.
     device: u64,
+    /// The device that it lies on itself.
+    own_device: u64,
     /// The names that lead to roots below.
     branch: Option<&'s Branch>,
     content: Content<'s>,
@@ -97,7 +99,8 @@ impl<'s> Found<'s> {
                 let content = if branch.is_root { Content::Everything } else { Content::Nothing };
                 let device = stat.device;
                 found.events.push(ScanEvent::Entry(Scanned { path: TreePath::TOP, stat }));
-                let top = Directory { path: TreePath::TOP, device, branch: Some(branch), content, rules: None };
+                let path = TreePath::TOP;
+                let top = Directory { path, device, own_device: device, branch: Some(branch), content, rules: None };
                 found.between.push((1, Work::List(top)));
             }
             Err(error) => found.unreadable(TreePath::TOP, error),
@@ -114,7 +117,8 @@ impl<'s> Found<'s> {
             }
         }
         let parent = path.parent().unwrap_or_default();
-        let parent = Directory { path: parent, device: 0, branch: None, content: Content::Nothing, rules: None };
+        let content = Content::Nothing;
+        let parent = Directory { path: parent, device: 0, own_device: 0, branch: None, content, rules: None };
         let stat = || EntryStat::of_path(&options.as_path.source_of(path));
         self.meet(path.clone(), Kind::Unknown, stat, &parent, branch.of(path), options);
     }
@@ -260,10 +264,14 @@ impl<'s> Found<'s> {
     ) {
         let is_root = branch.is_some_and(|branch| branch.is_root);
         let device = if is_root { stat.device } else { above.device };
+        let own_device = stat.device;
+        let is_mount = !is_root && own_device != above.own_device;
         let reason = if options.is_repository(&stat) {
             Some(Skip::Repository)
+        } else if options.one_file_system && own_device != device {
+            Some(Skip::OtherFileSystem)
         } else {
-            (options.one_file_system && stat.device != device).then_some(Skip::OtherFileSystem)
+            (is_mount && is_of_kernel(&options.as_path.source_of(&path))).then_some(Skip::KernelFileSystem)
         };
         self.events.push(ScanEvent::Entry(Scanned { path: path.clone(), stat }));
         let content = match reason {
@@ -275,7 +283,7 @@ impl<'s> Found<'s> {
             }
         };
         if content != Content::Nothing || branch.is_some_and(|branch| !branch.below.is_empty()) {
-            let directory = Directory { path, device, branch, content, rules: above.rules.clone() };
+            let directory = Directory { path, device, own_device, branch, content, rules: above.rules.clone() };
             self.between.push((self.events.len(), Work::List(directory)));
         }
     }

@@ -91,6 +91,8 @@ pub enum Skip {
     Socket,
     /// The content of a directory where another file system is mounted.
     OtherFileSystem,
+    /// The content of a directory where the kernel shows its own state as files, such as `/proc`, unless it was named.
+    KernelFileSystem,
     /// The content, except the marker, of a directory that holds this marker.
     Marked(OsString),
     /// The content of the repository itself.

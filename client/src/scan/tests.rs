@@ -295,6 +295,23 @@ fn another_file_system_is_left_out_unless_it_is_named() {
     assert!(entries(&events).iter().any(hostname));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_kernel_shows_as_files_is_left_out_unless_it_is_named() {
+    let options = |roots: &[&str]| ScanOptions {
+        roots: roots.iter().map(|root| Root::new(Path::new(root)).unwrap()).collect(),
+        excludes: excluding(&["/*", "!/proc", "/proc/*", "!/proc/version"]),
+        ..ScanOptions::default()
+    };
+    let is_left_out = |event: &ScanEvent| matches!(event, ScanEvent::Skipped { reason: Skip::KernelFileSystem, .. });
+    let has_version =
+        |events: &[ScanEvent]| entries(events).iter().any(|scanned| scanned.path.as_bytes() == b"proc/version");
+    let (events, _) = run(options(&["/"]), 2);
+    assert!(events.iter().any(is_left_out) && !has_version(&events));
+    let (events, _) = run(options(&["/", "/proc"]), 2);
+    assert!(!events.iter().any(is_left_out) && has_version(&events));
+}
+
 #[test]
 fn paths_longer_than_the_kernel_takes_are_scanned() {
     let place = Place::new();

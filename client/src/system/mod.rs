@@ -30,8 +30,8 @@ use linux as beyond_unix;
 pub use beyond_unix::{Birth, holes_of, link_target, open};
 #[cfg(unix)]
 pub(crate) use beyond_unix::{
-    PATH, SEEN, attributes, expect_sequential, forget_cached, has_default_acl, has_this_name, is_mount_point, list,
-    mknodat, umask_told, write_back,
+    PATH, SEEN, attributes, expect_sequential, forget_cached, has_default_acl, has_this_name, is_mount_point,
+    is_of_kernel, list, mknodat, umask_told, write_back,
 };
 
 #[cfg(target_os = "linux")]
@@ -52,9 +52,10 @@ pub use unix::{bytes_of, os_string, path_of, source_of, tree_bytes};
 pub(crate) use windows::{
     AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, PATH, Place, SEEN,
     TOP, append_at, attributes, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name,
-    group_named, has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_root, keep_holes,
-    kind_of, link_target_at, linkat, list, mkdirat, mknodat, mode_of, open_directory, openat, private_directory,
-    private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named, write_back,
+    group_named, has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_of_kernel, is_root,
+    keep_holes, kind_of, link_target_at, linkat, list, mkdirat, mknodat, mode_of, open_directory, openat,
+    private_directory, private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named,
+    write_back,
 };
 #[cfg(windows)]
 pub use windows::{Birth, bytes_of, holes_of, link_target, open, os_string, path_of, source_of, tree_bytes};

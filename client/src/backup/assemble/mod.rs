@@ -374,7 +374,7 @@ fn refused(error: SessionError) -> Result<Trouble, SessionError> {
 }
 
 /// Bytes that may be read ahead.
-const READ_AHEAD: u64 = 64 << 20;
+const READ_AHEAD: u64 = 32 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -50,6 +50,11 @@ pub(crate) fn has_default_acl(_: impl AsFd) -> bool {
     false
 }
 
+/// Whether the kernel makes the files there when they are read; only Linux is asked.
+pub(crate) fn is_of_kernel(_: &Path) -> bool {
+    false
+}
+
 /// Whether the directory is a mount point: what is above it lies on another device, or is the same directory.
 pub(crate) fn is_mount_point(directory: impl AsFd) -> io::Result<bool> {
     let (here, above) = (fstat(&directory)?, statat(&directory, c"..", AtFlags::empty())?);

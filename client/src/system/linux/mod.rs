@@ -11,6 +11,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 
 use copal_format::snapshot::MetadataSeen;
 use rustix::fs::{
@@ -71,6 +72,33 @@ pub(crate) fn is_mount_point(directory: impl AsFd) -> io::Result<bool> {
     let stat = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
     Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
+
+/// Whether the files there are made by the kernel when they are read: some have no end, some wait for ever.
+pub(crate) fn is_of_kernel(directory: &Path) -> bool {
+    rustix::fs::statfs(directory).is_ok_and(|stat| OF_KERNEL.contains(&(stat.f_type as u32)))
+}
+
+/// Magic numbers of proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs, selinuxfs, devpts, pstore, bpf, configfs,
+/// mqueue, binfmt_misc, fusectl, rpc_pipefs and nsfs (linux/magic.h).
+const OF_KERNEL: [u32; 17] = [
+    0x9fa0,
+    0x6265_6572,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0xf97c_ff8c,
+    0x1cd1,
+    0x6165_676c,
+    0xcafe_4a11,
+    0x6265_6570,
+    0x1980_0202,
+    0x4249_4e4d,
+    0x6573_5543,
+    0x6759_6969,
+    0x6e73_6673,
+];
 
 /// Whether nobody may change an entry, root neither: it is immutable or grows only.
 pub(crate) fn is_locked(directory: impl AsFd, name: &CStr) -> bool {

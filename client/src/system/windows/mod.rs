@@ -169,6 +169,11 @@ pub(crate) fn has_default_acl(_: BorrowedFd<'_>) -> bool {
     false
 }
 
+/// Whether the kernel makes the files there when they are read; only Linux is asked.
+pub(crate) fn is_of_kernel(_: &Path) -> bool {
+    false
+}
+
 /// A volume mounted in a folder is a reparse point, and those are never entered.
 pub(crate) fn is_mount_point(_: impl AsFd) -> io::Result<bool> {
     Ok(false)
