@@ -9,7 +9,7 @@ use std::process::Command;
 use copal_reader::Streams;
 use serde_json::json;
 
-use crate::kit::{Harm, Machine, Ran, Run, Running, assert_same, noise, set_xattr, text, until};
+use crate::kit::{Harm, Machine, Ran, Run, Running, Volume, assert_same, noise, set_xattr, text, until};
 
 const SECRET: &str = "of the export";
 
@@ -203,6 +203,23 @@ fn nothing_is_replaced_unasked_and_what_fails_leaves_nothing() {
     let ran = exports(&machine, &["latest", "rest.copal"]).exits(4);
     assert!(ran.err.contains("a very private name"), "{ran}");
     assert_eq!(fs::metadata(machine.path("rest.copal")).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn an_export_to_a_full_disk_names_its_file_and_does_not_advise_to_prune() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = saved();
+    let disk = machine.path("disk");
+    fs::create_dir(&disk).unwrap();
+    Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&disk).ran().ok();
+    let _mounted = Volume::at(disk);
+    for options in [&["latest", "disk/a.copal"][..], &["latest", "disk/a.copal", "--format", "tar"]] {
+        let ran = exports(&machine, options).exits(1);
+        assert!(ran.err.contains("cannot write disk/a.copal") && ran.err.contains("free some space there"), "{ran}");
+        assert!(ran.kind() == "io" && !ran.err.contains("prune"), "{ran}");
+    }
 }
 
 #[test]

@@ -285,6 +285,19 @@ fn an_archive_that_is_not_whole_makes_no_snapshot_and_says_why() {
 }
 
 #[test]
+fn an_archive_without_members_is_saved_only_if_that_is_allowed() {
+    let machine = Machine::new();
+    let empty = vec![0; 10_240];
+    for options in [&[][..], &["--dry-run"]] {
+        let ran = imports(&machine, &empty, options).exits(1);
+        assert!(ran.kind() == "empty_stream" && ran.err.contains("--allow-empty"), "{ran}");
+    }
+    assert!(machine.snapshots().is_empty());
+    imports(&machine, &empty, &["--allow-empty"]).ok();
+    assert_eq!(machine.snapshots().len(), 1);
+}
+
+#[test]
 fn an_archive_is_compressed_as_hard_as_it_is_asked_to() {
     let machine = Machine::new();
     let content: Vec<u8> = (0..100_000_u32).flat_map(|n| format!("{n:x} ").into_bytes()).collect();

@@ -59,6 +59,31 @@ fn a_volume_is_saved_restored_and_cleaned_up_however_often_each_is_asked_for() {
 }
 
 #[test]
+fn a_backup_that_lacks_entries_is_partial_each_time_it_is_asked_for() {
+    let machine = Machine::new();
+    // In it are files that nobody may read, root neither.
+    let save = || status(&machine.run(&["mover", "backup", "--id", "one", "/proc/sys/vm"]).exits(3));
+    let (first, again) = (save(), save());
+    assert_eq!([&first["state"], &first["again"]], [&json!("partial"), &json!(false)]);
+    assert_eq!([&again["state"], &again["again"], &again["retry"]], [&json!("partial"), &json!(true), &json!(false)]);
+    assert_eq!([&again["snapshot"], &again["result"]], [&first["snapshot"], &Value::Null]);
+    assert_eq!(machine.snapshots().len(), 1);
+}
+
+#[test]
+fn a_volume_that_has_lost_all_its_files_is_saved_only_if_that_is_allowed() {
+    let machine = Machine::with([("letter", "dear all")]);
+    let volume = machine.path("source").display().to_string();
+    moved(&machine, &["backup", "--id", "one", &volume]);
+    machine.remove("letter");
+    let refused = status(&machine.run(&["mover", "backup", "--id", "two", &volume]).exits(1));
+    assert_eq!(refused["error"]["kind"], "emptied");
+    let saved = moved(&machine, &["backup", "--id", "two", "--allow-empty", &volume]);
+    assert_eq!([&saved["state"], &saved["again"]], [&json!("done"), &json!(false)]);
+    assert_eq!(machine.snapshots().len(), 2);
+}
+
+#[test]
 fn what_a_write_only_machine_saves_under_an_id_is_not_taken_for_the_backup() {
     let (owner, machine) = with_camera();
     machine.write("letter", "forged");

@@ -41,7 +41,7 @@ impl User {
         Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(user.path("copal")).ran().ok();
         let home = user.path("home").display().to_string();
         user.tool("systemctl", &format!("echo \"$@\" >> {home}/calls\n"));
-        user.tool("systemd-analyze", "case \"$2\" in *99:00*) exit 1;; esac\n");
+        user.tool("systemd-analyze", "case \"$2\" in *Mars*) exit 1;; esac\n");
         let table = format!("{home}/table");
         user.tool(
             "crontab",
@@ -134,8 +134,8 @@ fn a_timer_without_its_credentials_is_told_of() {
 #[test]
 fn a_calendar_that_systemd_does_not_know_installs_nothing() {
     let user = User::new();
-    user.configure(&PROFILES.replace("Mon..Fri 22:00", "Mon..Fri 99:00"));
-    assert!(user.run(&["install", "--by", "systemd"]).exits(1).err.contains("calendar Mon..Fri 99:00"));
+    user.configure(&PROFILES.replace("Mon..Fri 22:00", "Mon..Fri 22:00 Mars/Olympus"));
+    assert!(user.run(&["install", "--by", "systemd"]).exits(1).err.contains("calendar Mon..Fri 22:00 Mars"));
     assert!(!user.path("home/.config/systemd").exists());
 }
 

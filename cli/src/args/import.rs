@@ -14,7 +14,7 @@ pub enum Import {
     /// Save the content of a tar archive as a new snapshot.
     ///
     /// Reads the POSIX (pax), GNU, ustar and older forms. A restore gives what "tar -x" would give. An archive that is cut off
-    /// makes no snapshot.
+    /// makes no snapshot, nor does one without members.
     Tar(Tar),
     /// Copy the snapshots of a restic repository, with their time, host, paths and tags.
     ///
@@ -64,6 +64,9 @@ pub struct Tar {
     /// Read the archive; save nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
+    /// Save the archive also if it has no members, which otherwise fails.
+    #[arg(long)]
+    pub allow_empty: bool,
     /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
     #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
     pub compression: Compression,

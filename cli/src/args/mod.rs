@@ -8,6 +8,7 @@ use clap::builder::Resettable;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod backup;
+mod calendar;
 pub mod check;
 pub mod client;
 pub mod copy;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::calendar::when;
 use super::values::Span;
 
 /// Keys of the profile itself.
@@ -193,43 +194,6 @@ impl Hooks {
     }
 }
 
-/// Only signs of calendars: the text goes into a unit.
-fn when(text: &str) -> Result<String, String> {
-    let is_sign = |sign: char| sign.is_ascii_alphanumeric() || " *,:/.~_-".contains(sign);
-    let has_time = text.contains(|sign: char| sign.is_ascii_digit() || sign == '*');
-    // A zone may follow.
-    let is_calendar = has_time || text.to_ascii_lowercase().split_whitespace().next().is_some_and(is_calendar);
-    match text.chars().all(is_sign) && is_calendar {
-        true => Ok(text.trim().to_owned()),
-        false => Err("a calendar is like daily, 03:30 or \"Mon..Fri 22:00\" (systemd.time explains it)".into()),
-    }
-}
-
-/// A calendar without digits: a word of systemd, or days of the week, whole or by their first three letters.
-fn is_calendar(word: &str) -> bool {
-    let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    let is_day = |part: &str| part.is_empty() || days.iter().any(|day| part == *day || part == &day[..3]);
-    let has_day = word.contains(|sign: char| sign.is_ascii_alphabetic());
-    CALENDARS.contains(&word) || has_day && word.split([',', '.', '-']).all(is_day)
-}
-
-/// The words of systemd for a calendar.
-const CALENDARS: [&str; 13] = [
-    "minutely",
-    "hourly",
-    "daily",
-    "weekly",
-    "monthly",
-    "quarterly",
-    "semiannually",
-    "semi-annually",
-    "biannually",
-    "bi-annually",
-    "yearly",
-    "annually",
-    "anually",
-];
-
 /// Only signs of crontabs: the text goes into one.
 fn fields(text: &str) -> Result<String, String> {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "*,/-".contains(sign);
@@ -245,14 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calendars_hold_nothing_that_ends_their_line() {
-        assert_eq!(when(" Mon..Fri *-*-* 22:00 ").as_deref(), Ok("Mon..Fri *-*-* 22:00"));
-        for good in ["daily", "Weekly", "Mon,Wed..Fri", "sunday 3:00", "mon-fri", "*:0/15", "weekly Europe/Berlin"] {
-            assert_eq!(when(good).as_deref(), Ok(good));
-        }
-        for bad in ["", "daily\nExecStart=/bin/x", "daily%h", "$(x)", "daily;", "sometimes", "funday UTC", "."] {
-            assert!(when(bad).is_err(), "{bad:?}");
-        }
+    fn crontabs_hold_nothing_that_ends_their_line() {
         assert_eq!(fields("17  3 * * 1-5\n").as_deref(), Ok("17 3 * * 1-5"));
         for bad in ["", "17 3 * *", "17 3 * * * root", "@daily", "1 2 3 4 %"] {
             assert!(fields(bad).is_err(), "{bad:?}");

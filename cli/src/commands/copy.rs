@@ -10,6 +10,7 @@ use copal_client::met::Copied;
 use copal_client::progress::Progress;
 use copal_client::repository::Repository;
 use copal_format::snapshot::Counts;
+use copal_store::StoreError;
 
 use super::backup::{keep_reserve, refuse_damaged, tell_troubles, watched};
 use super::context::{CLIENTS, Context};
@@ -64,7 +65,11 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
                 continue;
             }
             let copy = |progress: &_| copier.copy(snapshot, progress, &making.interrupted);
-            let made = making.make("copy", snapshot.info.counts, copy)?;
+            let made = making.make("copy", snapshot.info.counts, copy).map_err(|failure| match failure {
+                // Nothing is written to the source.
+                Failure::Store(StoreError::Full { .. }) => there.with_repository(failure),
+                failure => failure,
+            })?;
             summary.copied.push(CopiedRow::of(snapshot, made.as_ref()));
         }
         Ok::<_, Failure>(())

@@ -17,6 +17,7 @@ use copal_client::repository::{ReaderProgram, Repository};
 use copal_client::wait::wait;
 use copal_format::layout;
 use copal_jobs::view;
+use copal_store::{Op, StoreError};
 
 use super::backup::tell_troubles;
 use super::context::{Context, input};
@@ -84,7 +85,7 @@ fn encrypted(
     let export = Export::begin(output.file()?, &options.file, secret, reader.as_ref(), &context.this_host());
     let export = export.map_err(|error| match error {
         ExportError::Io(error) => output.failed(error),
-        error => error.into(),
+        error => output.blamed(error.into()),
     })?;
     let now = wait(view::read(export.repository.store().as_ref()))?;
     let copies = History::read(&export.repository, &now)?;
@@ -102,7 +103,7 @@ fn encrypted(
     if matches!(made, Err(BackupError::Interrupted)) {
         context.report.warn("nothing is left of the export: it has to be made anew");
     }
-    let made = made?;
+    let made = made.map_err(|error| output.blamed(error.into()))?;
     tell_troubles(context, &made);
     let summary = ExportSummary {
         recovery_code: Some(export.recovery_code.as_str().to_owned()),
@@ -177,6 +178,17 @@ impl Output {
                 io::copy(&mut file, &mut io::stdout()).map_err(Failure::output)
             }
             Self::Streamed => Ok(0),
+        }
+    }
+
+    /// Names the file in a failure to create an object: an export creates objects in the file only.
+    fn blamed(&self, failure: Failure) -> Failure {
+        use StoreError::{Full, Io};
+        match failure {
+            Failure::Store(Full { op: Op::Create, source, .. } | Io { op: Op::Create, source, .. }) => {
+                self.failed(source.downcast::<io::Error>().map_or_else(io::Error::other, |error| *error))
+            }
+            failure => failure,
         }
     }
 

@@ -185,6 +185,7 @@ impl From<BackupError> for Failure {
             BackupError::Interrupted => Failure::Interrupted,
             BackupError::Original(error) => error.into(),
             BackupError::EmptyStream => Failure::EmptyStream,
+            BackupError::EmptyArchive => Failure::EmptyArchive,
             BackupError::Unsaved { path, why } => Failure::Unsaved { path, why },
             BackupError::Emptied { parent } => Failure::Emptied { parent },
             BackupError::NoDescriptor => Failure::no_descriptor(),

@@ -62,6 +62,7 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
             errors: 0,
         }),
         is_dry_run: options.dry_run,
+        may_be_empty: options.allow_empty,
         compression: options.compression,
         wait: Some(options.wait.0),
         ..named(context, &options.naming, vec![below.as_bytes().to_vec()], threads)

@@ -11,7 +11,7 @@ use super::dispatch;
 use crate::args::CommandLine;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
-use crate::args::mover::Mover;
+use crate::args::mover::{Mover, Saving, Volume};
 use crate::exit::Exit;
 use crate::pick;
 use crate::report::mover::{Saved, Status};
@@ -24,24 +24,29 @@ pub(super) fn run(context: &Context<'_>, options: &Mover) -> Result<Exit, Failur
     let taking = report.taking();
     let moving = Context::new(&global, &taking);
     let (act, id) = match options {
-        Mover::Backup(volume) => ("backup", &volume.named.id),
+        Mover::Backup(saving) => ("backup", &saving.volume.named.id),
         Mover::Restore(volume) => ("restore", &volume.named.id),
         Mover::Cleanup(named) => ("cleanup", &named.id),
     };
     let mut status = Status::new(act, id);
     let ended = found(&moving, id).and_then(|saved| {
-        status.snapshot = saved.last().map(|last| last.id.clone());
-        match options {
-            Mover::Backup(_) | Mover::Cleanup(_) if saved.is_empty() == matches!(options, Mover::Cleanup(_)) => {
+        let last = saved.last();
+        status.snapshot = last.map(|last| last.id.clone());
+        match (options, last) {
+            (Mover::Backup(_), Some(last)) => {
+                status.again = true;
+                Ok(last.exit())
+            }
+            (Mover::Cleanup(_), None) => {
                 status.again = true;
                 Ok(Exit::Done)
             }
-            Mover::Backup(volume) => words(&moving, &[tagged(id), "--".into(), volume.folder.clone().into()], act),
-            Mover::Restore(volume) => {
-                let last = saved.last().ok_or_else(|| Failure::NoSnapshot { wanted: id.clone() })?;
+            (Mover::Backup(saving), None) => words(&moving, &backup_words(saving), act),
+            (Mover::Restore(volume), last) => {
+                let last = last.ok_or_else(|| Failure::NoSnapshot { wanted: id.clone() })?;
                 words(&moving, &[last.whole().into(), "--target".into(), volume.folder.clone().into()], act)
             }
-            Mover::Cleanup(_) => {
+            (Mover::Cleanup(_), Some(_)) => {
                 words(&moving, &saved.iter().map(|one| one.id.clone().into()).collect::<Vec<_>>(), "forget")
             }
         }
@@ -75,8 +80,13 @@ fn tag(id: &str) -> String {
     format!("mover:{id}")
 }
 
-fn tagged(id: &str) -> OsString {
-    format!("--tag={}", tag(id)).into()
+/// The arguments of the backup that saves a volume.
+fn backup_words(saving: &Saving) -> Vec<OsString> {
+    let Volume { named, folder } = &saving.volume;
+    let mut words: Vec<OsString> = vec![format!("--tag={}", tag(&named.id)).into()];
+    words.extend(saving.allow_empty.then(|| OsString::from("--allow-empty")));
+    words.extend([OsString::from("--"), folder.clone().into()]);
+    words
 }
 
 /// Runs a command line of these words.

@@ -222,7 +222,11 @@ fn spared_paths(options: &Restore, paths: &[TreePath]) -> String {
 fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
     for (lack, count, examples) in shortfalls.iter() {
         let of = human::things(count, "entry", "entries");
-        let example = |example: &Example| (human::path(example.path.as_bytes()), example.error.to_string());
+        let example = |example: &Example| {
+            let path = example.path.as_bytes();
+            // The target itself has no name in the tree.
+            (human::path(if path.is_empty() { b"." } else { path }), example.error.to_string())
+        };
         let (path, error) = examples.first().map(example).unwrap_or_default();
         match lack {
             // Each device was already reported as an entry that could not be written.

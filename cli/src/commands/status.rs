@@ -182,7 +182,8 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
             client_name: read.as_ref().map(|read| read.signer.name.clone()),
             role: read.as_ref().map(|read| read.signer.role),
             snapshot: record.id,
-            time: Stamp(record.client_time),
+            // A client without read access may claim any time.
+            time: Stamp(age(record).0),
             accepted: Stamp(record.accepted),
         });
     }

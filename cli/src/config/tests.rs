@@ -130,6 +130,7 @@ fn what_is_wrong_is_told_with_its_line() {
     refused("[profiles.a.backup]\npaths = [\"/a\"]\nexclude = [\"*.o\", \"[\"]\n", 3, "the pattern \"[\" is not valid");
     refused("[profiles.a.forget]\nhost = \"x\"\nkeep-last = 0\n", 1, "[profiles.a.forget] keeps nothing");
     refused("[profiles.a.schedule]\nat = \"sometimes\"\n", 2, "a calendar is like daily");
+    refused("[profiles.a.schedule]\njitter = \"1h\"\nat = \"25:99\"\n", 3, "'25:99' for 'at");
     refused("[profiles.a]\nbackup = true\n", 2, "is a table, or false");
     refused("[profiles.a]\nrepository = \n", 2, "");
     refused("[profiles.\"a/b\"]\n", 1, "is no name");

@@ -86,7 +86,7 @@ impl Failure {
             Self::Restic(ResticError::Store(error)) => return advice_on_store(error),
             Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
-            Self::Secret(SecretError::CommandFailed(..)) => "run the command in that variable by hand to see why",
+            Self::Secret(SecretError::CommandFailed(..)) => "run that command by hand to see why",
             Self::Secret(SecretError::Unreadable { .. }) => "look at the file's name and who may read it",
             Self::Place(PlaceError::Homeless { .. }) => "name directories with --cache-dir and --state-dir",
             Self::NoRepository { .. } => {
@@ -163,6 +163,9 @@ impl Failure {
             Self::EmptyStream => {
                 "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
             }
+            Self::EmptyArchive => {
+                "find out why \"tar -c\" found nothing, such as a mistyped path; \"--allow-empty\" saves an empty snapshot"
+            }
             Self::PathUnread { .. } => {
                 "look at who may read it and whether it is mounted, or take it out of the profile; \"allow-empty = true\" saves it empty"
             }
@@ -206,7 +209,9 @@ impl Failure {
             Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
             Self::Interrupted => "what was stored is kept; the next run continues from there",
             Self::Store(error) | Self::StoreOf { error, .. } => return advice_on_store(error),
-            Self::Io { cause, .. } if is_full(cause) => "free some space there and run it again",
+            Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) if is_full(cause) => {
+                "free some space there and run it again"
+            }
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
             | Self::NoObject { .. }

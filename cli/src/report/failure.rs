@@ -119,6 +119,8 @@ pub enum Failure {
     InsideRepository { path: PathBuf },
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
+    #[error("the archive has no members: nothing was saved")]
+    EmptyArchive,
     #[error("nothing of {} could be saved: the profile ends here, and nothing is forgotten", .path.display())]
     PathUnread { path: PathBuf },
     #[error("nothing was saved: {}: {why}", .path.display())]
@@ -254,7 +256,7 @@ impl Failure {
             Self::NotInSnapshot { .. } => "not_in_snapshot",
             Self::NoSuchPath { .. } => "no_such_path",
             Self::InsideRepository { .. } => "inside_repository",
-            Self::EmptyStream => "empty_stream",
+            Self::EmptyStream | Self::EmptyArchive => "empty_stream",
             Self::Emptied { .. } => "emptied",
             Self::PathUnread { .. } | Self::Unsaved { .. } => "unsaved",
             Self::Damaged { .. } => "damaged",

@@ -40,12 +40,13 @@ pub fn things(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A duration: `3.2 s`, `4:05`, `1:02:03`.
+/// A duration: `3.2 s`, `4:05`, `1:02:03`, `12 days`.
 pub fn duration(seconds: f64) -> String {
-    if seconds < 60.0 {
-        return format!("{seconds:.1} s");
+    match seconds {
+        ..60.0 => format!("{seconds:.1} s"),
+        ..DAYS_FROM => clock(seconds as u64),
+        _ => things(seconds as u64 / DAY, "day", "days"),
     }
-    clock(seconds as u64)
 }
 
 /// Seconds as a clock shows them: `0:07`, `1:02:03`.
@@ -156,6 +157,11 @@ fn timestamp(time: Time) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(time.0)).expect("the years 1678 to 2262 are within jiff's range")
 }
 
+/// Seconds.
+const DAY: u64 = 86_400;
+/// Seconds from which on a duration is told in days.
+const DAYS_FROM: f64 = 4.0 * DAY as f64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +177,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([things(1, "file", "files"), things(0, "file", "files")], ["1 file", "0 files"]);
         assert_eq!([duration(3.21), duration(245.0), clock(3723)], ["3.2 s", "4:05", "1:02:03"]);
+        assert_eq!([duration(345_599.0), duration(345_600.0)], ["95:59:59", "4 days"]);
     }
 
     #[test]

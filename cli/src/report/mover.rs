@@ -71,12 +71,14 @@ pub struct Saved {
     pub id: String,
     /// Where the volume was mounted, as a path of the tree. A scheduler names no other than UTF-8.
     path: String,
+    /// Entries that the backup could not read.
+    errors: u64,
 }
 
 impl From<&Snapshot> for Saved {
     fn from(snapshot: &Snapshot) -> Self {
         let path = snapshot.info.paths.first().map(|path| String::from_utf8_lossy(path).into_owned());
-        Self { id: snapshot.id.to_string(), path: path.unwrap_or_default() }
+        Self { id: snapshot.id.to_string(), path: path.unwrap_or_default(), errors: snapshot.info.summary.errors }
     }
 }
 
@@ -84,6 +86,11 @@ impl Saved {
     /// The volume's content, as the command line names it.
     pub fn whole(&self) -> String {
         format!("{}:/{}", self.id, self.path)
+    }
+
+    /// How the backup ended that made it.
+    pub fn exit(&self) -> Exit {
+        if self.errors > 0 { Exit::Partial } else { Exit::Done }
     }
 }
 

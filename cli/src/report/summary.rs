@@ -287,6 +287,9 @@ impl CheckReport {
             None => {
                 "No snapshot needs these objects: \"copal repair\" restores lost copies, prune removes packs and parts of the state, and docs/recovery.md says what to do about others."
             }
+            _ if needed().any(|damage| damage.why.starts_with(DENIED)) => {
+                "Give this machine the right to read these objects again (mode, owner, or key of the bucket): they may be whole. Then run \"copal check\" again."
+            }
             // A damaged index may make other objects look damaged too.
             _ if needed().any(|damage| is_index(&damage.object)) => {
                 "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
@@ -300,6 +303,9 @@ impl CheckReport {
         })
     }
 }
+
+/// How the reason of a finding begins if this machine lacks the right to read the object.
+const DENIED: &str = "it may not be read";
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Stats {
@@ -334,23 +340,15 @@ impl Answer for Stats {
 
 #[cfg(test)]
 mod tests {
+    use copal_jobs::witness::denial;
+    use copal_store::{Op, StoreError};
+
     use super::*;
 
     #[test]
     fn what_check_found_decides_what_is_advised() {
         let told = |found: &[(DamageKind, &str)]| {
-            let damage = |&(kind, object): &(DamageKind, &str)| Damage {
-                kind,
-                object: object.into(),
-                why: String::new(),
-                snapshots: Vec::new(),
-                paths: PathsField(Vec::new()),
-                more_paths: 0,
-            };
-            let errors = found.iter().map(damage).collect();
-            CheckReport { ok: false, errors, snapshots_checked: None, packs_read: 1, bytes_read: 10, seconds: 0.5 }
-                .remedy()
-                .unwrap()
+            report(found.iter().map(|&(kind, object)| damage(kind, object)).collect()).remedy().unwrap()
         };
         let (missing, damaged, stale) = (DamageKind::Missing, DamageKind::Damaged, DamageKind::Stale);
         assert!(told(&[(missing, "packs/00/ab"), (stale, "index/ab")]).contains("Back up the sources again"));
@@ -359,5 +357,23 @@ mod tests {
         assert!(told(&[(stale, "roots/1"), (stale, "keys/ab/a")]).contains("No snapshot needs these"));
         assert!(told(&[(missing, "changes/2"), (DamageKind::Lost, "c0ffee")]).contains("Back up the sources again"));
         assert!(told(&[(missing, "changes/2"), (damaged, "copal/1")]).contains("docs/recovery.md"));
+    }
+
+    #[test]
+    fn what_may_not_be_read_needs_the_right_back_and_no_backup() {
+        let refused = StoreError::Denied { op: Op::Read, key: "packs/x".into(), source: "its mode".into() };
+        let pack = |why: String| Damage { why, ..damage(DamageKind::Damaged, "packs/00/ab") };
+        let advice = |pack| report(vec![damage(DamageKind::Damaged, "index/ab"), pack]).remedy().unwrap();
+        assert!(advice(pack(denial(&refused).unwrap())).contains("the right to read"));
+        assert!(advice(pack("its hash differs".into())).contains("copal rebuild-index"));
+    }
+
+    fn damage(kind: DamageKind, object: &str) -> Damage {
+        let paths = PathsField(Vec::new());
+        Damage { kind, object: object.into(), why: String::new(), snapshots: Vec::new(), paths, more_paths: 0 }
+    }
+
+    fn report(errors: Vec<Damage>) -> CheckReport {
+        CheckReport { ok: false, errors, snapshots_checked: None, packs_read: 1, bytes_read: 10, seconds: 0.5 }
     }
 }

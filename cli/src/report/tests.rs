@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::clients::SignerField;
 use super::diff::DiffStat;
 use super::field::{PathField, PathsField, Stamp, TargetField};
+use super::guard::Guarded;
 use super::keys::*;
 use super::rows::*;
 use super::summary::*;
@@ -314,6 +315,15 @@ fn forget_and_prune_say_when_how_much_is_freed_and_how_to_free_it_now() {
     says(&text, "last, daily|1 would be forgotten|About 1.00 MiB becomes free. Run \"copal prune\" now");
     let elsewhere = human_of(&ForgetReport { pruned_by: IngestBy::Service, ..forget_report() });
     assert!(elsewhere.contains("when the service prunes") && !elsewhere.contains("copal prune"), "{elsewhere}");
+    let none = |guarded| human_of(&ForgetReport { freeable_bytes: Some(0), guarded, ..forget_report() });
+    says(&none(Guarded::default()), "Nothing becomes free now: other snapshots need the same data");
+    let stays = managed::guarded().stays[..1].to_vec();
+    says(
+        &none(Guarded { stays, held: Vec::new() }),
+        "Nothing becomes free now: the forgotten snapshots keep their data",
+    );
+    let named = human_of(&ForgetReport { kept: 0, forgotten: 1, dry_run: false, ..forget_report() });
+    assert!(named.contains("\n1 snapshot forgotten\n") && !named.contains("kept, "), "{named}");
     let prune = PruneReport { bytes_pending: 5 << 20, pending_until: Some(Stamp(Time(0))), ..PruneReport::default() };
     says(&human_of(&prune), "nothing freed now|5.00 MiB can be freed by a prune after 19|copal prune --grace 0s");
 }

@@ -65,14 +65,22 @@ impl Answer for ForgetReport {
         }
         table.write(out)?;
         let verb = if self.dry_run { "would be forgotten" } else { "forgotten" };
-        writeln!(out, "{} kept, {} {verb}", things(self.kept, "snapshot", "snapshots"), human::count(self.forgotten))?;
+        let snapshots = |number| things(number, "snapshot", "snapshots");
+        match self.kept {
+            // Snapshots that are named by id are all forgotten, unless one is pinned. The others are not counted here.
+            0 => writeln!(out, "{} {verb}", snapshots(self.forgotten))?,
+            kept => writeln!(out, "{} kept, {} {verb}", snapshots(kept), human::count(self.forgotten))?,
+        }
         self.guarded.human(out)?;
         match (self.freeable_bytes, self.freeable_from) {
             (Some(0), _) => {
-                writeln!(
-                    out,
-                    "Nothing becomes free now: other snapshots need the same data, or data in the same blocks."
-                )
+                let stay = self.guarded.stays.len() as u64;
+                let why = match stay {
+                    0 => "other snapshots need the same data, or data in the same blocks",
+                    _ if stay == self.forgotten => "the forgotten snapshots keep their data until they are removed",
+                    _ => "snapshots that are not removed need the same data, or data in the same blocks",
+                };
+                writeln!(out, "Nothing becomes free now: {why}.")
             }
             (Some(bytes), Some(from)) if self.pruned_by == IngestBy::Service => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
@@ -120,16 +128,19 @@ impl Answer for PruneReport {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (freed, written) = (human::size(self.bytes_freed), human::size(self.bytes_rewritten));
+        let freed = human::size(self.bytes_freed);
         let packs = things(self.packs_deleted, "pack", "packs");
         let is_idle = self.bytes_freed + self.packs_deleted + self.bytes_rewritten == 0;
         match (self.dry_run, is_idle) {
             (true, true) => writeln!(out, "nothing would be freed now (dry run)")?,
             (true, false) => {
-                writeln!(out, "{freed} would be freed by deleting {packs}, {written} would be rewritten (dry run)")?;
+                let rewritten = things(self.packs_rewritten, "pack", "packs");
+                writeln!(out, "{freed} would be freed: {packs} deleted, {rewritten} rewritten for it (dry run)")?;
             }
             (false, true) => writeln!(out, "nothing freed now")?,
-            (false, false) => writeln!(out, "{freed} freed, {packs} deleted, {written} rewritten")?,
+            (false, false) => {
+                writeln!(out, "{freed} deleted ({packs}), {} rewritten", human::size(self.bytes_rewritten))?;
+            }
         }
         if let (Some(before), Some(after)) = (self.bytes_before, self.bytes_after)
             && before != after

@@ -25,6 +25,12 @@ fn what_waits_is_shown_with_its_age_until_it_is_accepted() {
     }
     assert!(owner.ok(&["status"]).contains("all uploads are accepted"));
     assert_eq!(owner.json(&["status"])["series"][0]["host"], "camera");
+    // The age of a series is not what a machine says that may not be believed.
+    machine.write("file", "more");
+    upload(&machine, &["--time", "2200-01-01 00:00:00"]).ok();
+    owner.ok(&["ingest"]);
+    let series = &owner.json(&["status"])["series"][0];
+    assert_eq!(series["time"], series["accepted"]);
     // Names are sealed for the owner.
     let own = status(&machine, 0);
     assert!(own["series"][0]["host"].is_null() && own["series"][0]["paths"].as_array().unwrap().is_empty(), "{own}");

@@ -1,6 +1,8 @@
 //! Refused: a full disk, a repository that may not be written or read, one that goes away. Each ends with an error that
 //! names the thing and what to do, does no damage, and everything goes on once the cause is gone.
 
+mod restored;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -222,6 +224,7 @@ fn a_pack_that_may_not_be_read_is_named_and_the_rest_is_restored() {
         let ran = reader.run(depth);
         let told = format!("{}{}", ran.text(), ran.err);
         assert!(ran.code == 4 && told.contains(&pack) && told.contains("it may not be read"), "{depth:?}: {ran}");
+        assert!(told.contains("the right to read") && !told.contains("Back up the sources"), "{depth:?}: {ran}");
     }
     assert_eq!(machine.names("roots/"), root, "nothing is noted of it");
     let restored = reader.run(&["restore", "latest:source", "-t", "mine/out", "--no-owner"]);
@@ -259,61 +262,6 @@ fn a_repository_that_goes_away_is_missed_and_nothing_is_written_in_its_place() {
         assert_eq!(machine.run(&["snapshots"]).code, 10);
         fs::rename(machine.path("away"), machine.path("repository")).unwrap();
         goes_on(&machine, "a repository that came back");
-    }
-}
-
-#[test]
-fn a_restore_into_a_full_place_names_what_is_missing() {
-    let machine = machine();
-    machine.backup(&[]);
-    let script = "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"";
-    let mut shell = Command::new("sh");
-    let program = machine.with_key(&[]).get_program().to_owned();
-    shell.args([OsStr::new("-c"), OsStr::new(script), &program]);
-    shell.args(["restore", "latest:source", "-t", "out"]).current_dir(machine.path("")).env_clear();
-    let known = machine.with_key(&[]);
-    shell.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = shell.ran().exits(3);
-    assert!(ran.err.contains("source/new"), "{ran}");
-    assert_eq!(fs::read(machine.path("out/old")).unwrap(), noise(1, 100_000), "what has room is there");
-    let again = machine.restore(&[]).ok();
-    assert_eq!(number(&again, "files_restored"), 1, "{again}");
-}
-
-#[test]
-fn who_may_not_do_all_restores_the_rest_and_is_told_what_is_missing() {
-    let machine = Machine::new();
-    for (name, mode) in [("closed", 0o000), ("locked", 0o400), ("own", 0o440), ("plain", 0o600)] {
-        machine.write(name, name);
-        crate::kit::set_xattr(&machine.source(name), "user.note", name.as_bytes());
-        fs::set_permissions(machine.source(name), fs::Permissions::from_mode(mode)).unwrap();
-    }
-    if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chown(machine.source("own"), Some(NOBODY), Some(NOBODY)).unwrap();
-    }
-    let device = rustix::fs::FileType::CharacterDevice;
-    let numbers = rustix::fs::makedev(1, 3);
-    let mode = rustix::fs::Mode::RWXU;
-    let has_device = rustix::fs::mknodat(rustix::fs::CWD, machine.source("null"), device, mode, numbers).is_ok();
-    if has_device {
-        fs::hard_link(machine.source("null"), machine.source("zero")).unwrap();
-    }
-    machine.run(&["backup", "source"]);
-    let reader = Reader::new(&machine);
-    for round in ["new", "again"] {
-        let run = reader.run(&["restore", "--json", "--verify", &machine.whole(), "-t", "mine/out"]).exits(3);
-        let named = if has_device { 3 } else { 1 };
-        assert_eq!((number(&run, "errors"), number(&run, "files_verified")), (named, 3), "{round}: {run}");
-        assert_eq!(has_device, run.err.contains("/zero\",\"warning\":\"only root can make devices"), "{run}");
-        assert!(run.err.contains("/closed\",\"warning\":\"it cannot be verified"), "{run}");
-        assert!(!run.err.contains("an extended attribute could not be restored"), "{run}");
-    }
-    for name in ["closed", "locked", "own", "plain"] {
-        let mut value = [0; 16];
-        let length = rustix::fs::lgetxattr(machine.path("mine/out").join(name), "user.note", &mut value).unwrap();
-        assert_eq!(&value[..length], name.as_bytes());
-        let restored = fs::metadata(machine.path("mine/out").join(name)).unwrap().permissions().mode();
-        assert_eq!(restored, fs::metadata(machine.source(name)).unwrap().permissions().mode(), "{name}");
     }
 }
 

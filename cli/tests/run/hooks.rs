@@ -35,6 +35,7 @@ fn hooks_run_around_each_act_and_are_told_what_became_of_it() {
     assert_eq!(names, expected.concat());
     assert_eq!((&told[0]["profile"], &told[0]["exit_code"]), (&"home".into(), &Value::Null));
     assert_eq!((&told[1]["exit_code"], &told[1]["report"]["result"]["files_new"]), (&0.into(), &1.into()));
+    assert!(told[1]["report"]["seconds"].as_f64().unwrap() > 0.0, "{}", told[1]);
     assert!(ran.err.contains("\"after-check\""), "what hooks write is on standard error");
 }
 

@@ -188,6 +188,9 @@ pub enum BackupError {
     /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
+    /// The archive has no members, and that is not allowed. The program that wrote it mostly found nothing.
+    #[error("the archive has no members: nothing was saved")]
+    EmptyArchive,
     /// There are only directories, and something could not be read or is excluded.
     #[error("nothing was saved: {}: {why}", .path.display())]
     Unsaved { path: PathBuf, why: String },

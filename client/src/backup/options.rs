@@ -38,7 +38,7 @@ pub struct Options {
     /// Whether to make no snapshot if the tree equals that of the parent snapshot.
     pub skip_if_unchanged: bool,
     /// Whether to make a snapshot even if it holds only directories, and the parent snapshot has more or something
-    /// could not be read.
+    /// could not be read; or if the archive has no members.
     pub may_be_empty: bool,
     /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
     pub rewrite_budget: f64,

@@ -137,6 +137,8 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     };
     note(&mut report, ended);
     report.own = report.exit;
+    // The hook is told how long the act took. At the end its own time is added.
+    report.seconds = started.elapsed().as_secs_f64();
     let exit_code = Some(report.exit.code());
     let told = Told { hook: &after, profile: &profile.name, act: Some(act), exit_code, report: Some(&report) };
     let cleaned = hook::call(hooks, &told, interrupted);

@@ -28,6 +28,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
     let table: Vec<(Failure, u8, &str)> = vec![
         (Failure::Location(BadLocation::Missing), 2, "COPAL_REPOSITORY"),
         (Failure::Secret(SecretError::Missing), 1, "COPAL_PASSWORD_FILE"),
+        (Failure::Secret(SecretError::CommandFailed("--password-command", Default::default())), 1, "run that command"),
         (Failure::Secret(SecretError::MissingNew), 1, "--new-password-file"),
         (Failure::Secret(SecretError::MissingThere), 1, "COPAL_TO_PASSWORD"),
         (Failure::NoKey(SlotKind::KeyFile), 12, "recovery code"),
@@ -43,6 +44,7 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::RepositoryGone { location: at(), met: id }, 10, "mount its disk"),
         (Failure::AnotherRepository { location: at(), found: id, met: id }, 1, "--another"),
         (Failure::EmptyStream, 1, "--allow-empty"),
+        (Failure::EmptyArchive, 1, "--allow-empty"),
         (Failure::Emptied { parent: snapshot() }, 1, "--allow-empty"),
         (Failure::Unsaved { path: "/a".into(), why: "it is excluded".into() }, 1, "--allow-empty"),
         (Failure::PathUnread { path: "/a".into() }, 1, "mounted"),
@@ -75,6 +77,18 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
     for (failure, code, remedy) in table {
         assert_eq!(failure.exit().code(), code, "{failure}");
         assert!(failure.advice().is_some_and(|advice| advice.contains(remedy)), "{failure}: {:?}", failure.advice());
+    }
+}
+
+#[test]
+fn only_a_full_repository_is_pruned_to_make_room() {
+    let full = || io::Error::from(io::ErrorKind::StorageFull);
+    let advice = |failure: Failure| failure.advice().unwrap();
+    let error = StoreError::Full { op: Op::Create, key: "packs/x".into(), source: full().into() };
+    assert!(advice(Failure::StoreOf { location: "/mnt".into(), error }).contains("copal prune"));
+    let state = Failure::Place(PlaceError::Refused { path: "/state".into(), cause: full() });
+    for elsewhere in [state, Failure::io("write", "/export", full())] {
+        assert_eq!(advice(elsewhere), "free some space there and run it again");
     }
 }
 

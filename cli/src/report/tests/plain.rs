@@ -51,5 +51,5 @@ fn a_prune_that_rewrites_says_that_nothing_less_is_stored_yet() {
     says(&human_of(&rewritten(60 << 20)), "packs take 60.0 MiB, were 58.0 MiB: nothing less until a later prune");
     assert!(human_of(&rewritten(29 << 20)).ends_with("packs take 29.0 MiB, were 58.0 MiB\n"));
     let dry = PruneReport { packs_deleted: 1, dry_run: true, ..rewritten(0) };
-    says(&human_of(&dry), "would be freed by deleting 1 pack, 9 B would be rewritten (dry run)");
+    says(&human_of(&dry), "0 B would be freed: 1 pack deleted, 0 packs rewritten for it (dry run)");
 }

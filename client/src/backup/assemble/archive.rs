@@ -71,6 +71,9 @@ impl Assembly<'_, '_> {
             links.targets.remove(&path);
             entries.push(Record { path, number, says }).map_err(BackupError::Scratch)?;
         }
+        if number == 0 && !self.attempt.options.may_be_empty {
+            return Err(BackupError::EmptyArchive);
+        }
         if let Some(at) = archive.behind() {
             let why = format!("more follows the end mark of the archive, at byte {at}, and is not imported");
             self.trouble(Trouble { path: source_of(&TreePath::TOP), kind: TroubleKind::Unreadable, why });
