@@ -298,6 +298,20 @@ fn an_archive_without_members_is_saved_only_if_that_is_allowed() {
 }
 
 #[test]
+fn a_restore_of_an_import_deletes_nothing_since_nobody_knows_what_was_left_out() {
+    let machine = Machine::new();
+    machine.write("left out", "by tar");
+    machine.write("file", "1");
+    let archive = tar(&machine.path("source"), &["-c", "file"]);
+    imports(&machine, &archive, &[]).ok();
+    let delete = ["restore", "--json", "latest", "-t", "source", "--delete"];
+    let ran = machine.run(&delete).ok();
+    assert!(machine.source("left out").exists() && ran.err.contains("left out"), "{ran}");
+    machine.run(&[&delete[..], &["--delete-excluded"]].concat()).ok();
+    assert!(!machine.source("left out").exists());
+}
+
+#[test]
 fn an_archive_is_compressed_as_hard_as_it_is_asked_to() {
     let machine = Machine::new();
     let content: Vec<u8> = (0..100_000_u32).flat_map(|n| format!("{n:x} ").into_bytes()).collect();

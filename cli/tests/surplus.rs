@@ -40,6 +40,19 @@ fn a_file_does_not_take_the_place_of_a_directory_that_holds_the_repository() {
     assert!(machine.objects() == objects, "the repository is as it was");
 }
 
+#[test]
+fn a_file_does_not_take_the_place_of_a_directory_with_what_the_user_leaves_out() {
+    let machine = Machine::saved([("d", "a file")]);
+    fs::remove_file(machine.source("d")).unwrap();
+    machine.write("d/x.keep", "1");
+    let target = machine.path("source").display().to_string();
+    let delete = ["restore", "--json", &machine.whole(), "-t", &target, "--delete"];
+    machine.run(&[&delete[..], &["--exclude", "*.keep"]].concat()).exits(3);
+    assert!(machine.source("d/x.keep").exists());
+    machine.run(&delete).ok();
+    assert_eq!(fs::read(machine.source("d")).unwrap(), b"a file");
+}
+
 /// Restores the newest snapshot into its own place, with `--delete`.
 fn restore_in_place(machine: &Machine, more: &[&str]) -> Ran {
     let target = machine.path("source");
@@ -53,10 +66,20 @@ fn what_the_backup_was_told_to_leave_out_stays() {
     machine.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
     machine.write("marked/.nobackup", "");
     machine.write("work/.ignore", "*.tmp");
+    // As Python's environments have it: it leaves out itself.
+    machine.write("venv/.ignore", "*");
     machine.write("kept/file", "1");
     machine.write("bare/file", "2");
-    let left_out =
-        ["cache/data", "marked/below/data", "work/x.tmp", "kept/a.o", "kept/B.LOG", "kept/build/x", "kept/large"];
+    let left_out = [
+        "cache/data",
+        "marked/below/data",
+        "work/x.tmp",
+        "venv/x",
+        "kept/a.o",
+        "kept/B.LOG",
+        "kept/build/x",
+        "kept/large",
+    ];
     left_out.iter().for_each(|name| machine.write(name, "left out, and larger than others"));
     machine.write("patterns", "# made\nbuild/\n");
     let patterns = machine.path("source/patterns").display().to_string();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use copal_format::exclusions::Exclusions;
 use copal_format::id::SnapshotId;
 use copal_format::snapshot::MetadataSeen;
 use copal_format::troubles::Troubles;
@@ -79,6 +80,8 @@ impl<'a> Importer<'a> {
                 troubles: Troubles::default(),
                 errors: 0,
             }),
+            // What restic left out is not known here.
+            exclusions: Some(Exclusions { is_cut: true, ..Exclusions::default() }),
             skip_if_unchanged: is_retry,
             wait: Some(self.how.wait),
             compression: self.how.compression,

@@ -14,6 +14,7 @@ use copal_client::location::Location;
 use copal_client::progress::Progress;
 use copal_client::restic::{Restic, ResticError, ResticSnapshot};
 use copal_client::scan::Root;
+use copal_format::exclusions::Exclusions;
 use copal_format::path::TreePath;
 use copal_format::snapshot::{Counts, MetadataSeen};
 use copal_format::troubles::Troubles;
@@ -63,6 +64,8 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
         }),
         is_dry_run: options.dry_run,
         may_be_empty: options.allow_empty,
+        // What the archive leaves out is not known.
+        exclusions: Some(Exclusions { is_cut: true, ..Exclusions::default() }),
         compression: options.compression,
         wait: Some(options.wait.0),
         ..named(context, &options.naming, vec![below.as_bytes().to_vec()], threads)

@@ -14,6 +14,7 @@ use copal_client::repository::Repository;
 use copal_client::restore::{Deletion, Event, Note, Outcome, Request, Scope, Tally, restore};
 use copal_client::stat::{EntryStat, FileId};
 use copal_client::words::bytes_of;
+use copal_format::exclusions::Exclusions;
 use copal_format::path::TreePath;
 
 use super::context::Context;
@@ -48,11 +49,15 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let Place { snapshot, pages, scope } = place;
     let threads = repository.backend().readers(std::thread::available_parallelism().map_or(2, usize::from));
     let approves = |paths: &[TreePath]| options.dry_run || confirm(context, options, paths, &interrupted);
+    // A copy does not have the entries that could not be read, and does not tell where they are missing.
+    let unknown = Exclusions { is_cut: true, ..Exclusions::default() };
+    let is_unknown = snapshot.info.origin.is_some() && snapshot.info.summary.errors > 0;
+    let exclusions = if is_unknown { Some(&unknown) } else { snapshot.info.exclusions.as_ref() };
     let deletion = match options.delete {
         true => Some(Deletion {
             spared: spared(context, &repository),
             with_excluded: options.delete_excluded,
-            exclusions: snapshot.info.exclusions.as_ref().filter(|_| !options.delete_excluded),
+            exclusions: exclusions.filter(|_| !options.delete_excluded),
             spares_empty: snapshot.info.summary.errors > 0 && !options.delete_excluded,
             approves: &approves,
         }),
@@ -115,7 +120,8 @@ fn request<'a>(
                 When::Always => Overwrite::Always,
             },
             // The backup may have left out the content of such a directory.
-            replace_full_directories: options.delete && (options.delete_excluded || snapshot.info.exclusions.is_none()),
+            replace_full_directories: options.delete
+                && (options.delete_excluded || (snapshot.info.exclusions.is_none() && leaves_out_nothing(options))),
             no_owner: options.no_owner || whole.options.no_owner,
             no_xattrs: options.no_xattrs || whole.options.no_xattrs,
             powers: if options.trust { Powers::Restored } else { whole.options.powers },
@@ -125,6 +131,11 @@ fn request<'a>(
         is_dry_run: options.dry_run,
         ..whole
     }
+}
+
+/// Whether the user names nothing to be left alone.
+fn leaves_out_nothing(options: &Restore) -> bool {
+    options.exclude.is_empty() && options.iexclude.is_empty()
 }
 
 fn selection(options: &Restore) -> Result<Selection, Failure> {

@@ -24,6 +24,7 @@ use copal_format::path::TreePath;
 
 use crate::filter::Filter;
 use crate::stat::{EntryStat, FileId};
+use crate::system::bytes_of;
 
 pub use crate::system::source_of;
 pub(crate) use as_path::resolve;
@@ -56,6 +57,15 @@ pub struct ScanOptions {
     pub on_excluded: Option<OnExcluded>,
     /// The repository's directory: emitted without its content.
     pub forbidden: Option<FileId>,
+}
+
+impl ScanOptions {
+    /// Whether the entry is a marker or ignore file. It is never left out itself: it shows a restore that deletes surplus
+    /// where the backup has left out something.
+    pub(crate) fn is_obeyed(&self, path: &TreePath) -> bool {
+        let names = self.markers.iter().map(Marker::name).chain(self.ignore_files.iter().map(OsString::as_os_str));
+        names.into_iter().any(|name| *bytes_of(name) == *path.name())
+    }
 }
 
 /// Takes an entry that is left out, and what leaves it out.
