@@ -120,7 +120,8 @@ impl Comparison<'_> {
             && old.as_ref().is_some_and(|old| self.parent.may_reuse(&mut self.rewrite_budget, old));
         // If ctime and inode are the same, nothing else about the entry has changed either.
         let is_same = |old: &Entry| {
-            old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(old, &entry.stat)
+            let is_it = old.ctime == entry.stat.ctime && old.inode == entry.stat.inode;
+            is_it && is_same_link(old, &entry.stat) && !self.parent.may_lack(&entry.path)
         };
         let old = match old {
             Some(old) if is_reused && is_same(&old) => return Some(Outgoing::Same(Box::new(old), entry.stat.id())),

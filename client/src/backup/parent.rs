@@ -34,6 +34,8 @@ pub struct Parent {
     pub checkpoint: Option<Compared>,
     /// Paths that the snapshot records as unreadable.
     unread: Vec<Vec<u8>>,
+    /// How many entries, contents and attributes it says could not be read; names are kept of some only.
+    errors: u64,
     /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
     /// The domain's index.
@@ -94,7 +96,8 @@ impl Parent {
             Some(kept) => kept.clone(),
             None => Arc::new(Nothing),
         };
-        Self { snapshot, checkpoint: None, unread: Vec::new(), pages, index: index_of(view, client.domain), kept }
+        let index = index_of(view, client.domain);
+        Self { snapshot, checkpoint: None, unread: Vec::new(), errors: 0, pages, index, kept }
     }
 
     fn of_repository(
@@ -115,7 +118,7 @@ impl Parent {
         // This client's own come first. A full client without any may be a machine that was set up again.
         let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
         candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
-        let (mut snapshot, mut checkpoint, mut unread) = (None, None, Vec::new());
+        let (mut snapshot, mut checkpoint, mut unread, mut errors) = (None, None, Vec::new(), 0);
         for ((signer, number), record) in candidates {
             if record.partial && checkpoint.is_some() {
                 continue;
@@ -139,12 +142,12 @@ impl Parent {
             let (begun, counts) = (info.started, info.counts);
             let found = Some(Compared { id: record.id, root: signed.claim.root, begun, counts, is_kept: true });
             if !record.partial {
-                (snapshot, unread) = (found, info.troubles.unreadable_paths);
+                (snapshot, unread, errors) = (found, info.troubles.unreadable_paths, info.summary.errors);
                 break;
             }
             checkpoint = found;
         }
-        Ok(Self { unread, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
+        Ok(Self { unread, errors, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
     }
 
     fn with(
@@ -156,7 +159,7 @@ impl Parent {
         let store: Arc<dyn Store> = repository.store().clone();
         let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
         let pages = Arc::new(PageReader::new(blocks, view, repository.domain_keys(domain)));
-        Self { snapshot, checkpoint, unread: Vec::new(), index: pages.index(), pages, kept: None }
+        Self { snapshot, checkpoint, unread: Vec::new(), errors: 0, index: pages.index(), pages, kept: None }
     }
 
     /// The trees to compare with, the preferred one first.
@@ -167,6 +170,11 @@ impl Parent {
     /// Whether the snapshot records one of these paths as unreadable.
     pub(super) fn is_unread(&self, paths: &[Vec<u8>]) -> bool {
         self.unread.iter().any(|unread| paths.contains(unread))
+    }
+
+    /// Whether an attribute of the entry may be missing in the snapshot: then it is read again.
+    pub(super) fn may_lack(&self, path: &TreePath) -> bool {
+        self.errors > self.unread.len() as u64 || self.unread.iter().any(|unread| unread == path.as_bytes())
     }
 
     /// Whether the snapshot has anything but directories at a path, or records that it should.

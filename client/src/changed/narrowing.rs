@@ -13,7 +13,7 @@ use copal_format::tree::{Entry, EntryKind};
 use crate::reader::{EntryStream, Pages, TreeError};
 use crate::scan::{Extent, ScanOptions, Scope, resolve, source_of};
 use crate::stat::{EntryStat, is_absent};
-use crate::system::tree_bytes;
+use crate::system::{is_of_kernel, tree_bytes};
 use crate::watch::Unwatched;
 
 /// A list of changes, and what has to be true so that it is believed.
@@ -207,14 +207,17 @@ impl Look<'_> {
         if !is_directory && stat.links > 1 {
             return Err(Gap::Links(source_of(path)));
         }
-        if self.options.excludes.excludes(path, is_directory) {
+        if !self.options.is_obeyed(path) && self.options.excludes.excludes(path, is_directory) {
             let leads_to_root =
                 self.roots.range::<&TreePath, _>(path..).next().is_some_and(|root| root.is_within(path));
             return Ok(if leads_to_root { Extent::Alone } else { Extent::Gone });
         }
         let is_elsewhere = device.is_some_and(|device| device != stat.device);
-        if is_directory && (self.options.forbidden == Some(stat.id()) || (self.options.one_file_system && is_elsewhere))
-        {
+        let is_left_out = || {
+            let source = self.options.as_path.source_of(path);
+            self.options.one_file_system || (is_of_kernel(&source) && !self.roots.contains(path))
+        };
+        if is_directory && (self.options.forbidden == Some(stat.id()) || (is_elsewhere && is_left_out())) {
             return Ok(Extent::Alone);
         }
         if is_known && !is_listed {
