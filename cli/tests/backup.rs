@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use crate::kit::{Machine, Run, noise, number, text};
+use crate::kit::{Machine, Run, Volume, noise, number, set_xattr, text};
 use copal_client::backend::Backend;
 use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
@@ -274,4 +275,28 @@ fn how_hard_to_compress_is_the_writers_choice_and_readers_need_not_know_it() {
     assert!(stored[3] > words.len() as u64 + 300_000, "{stored:?}");
     let machine = Machine::new();
     assert_eq!(machine.run(&["backup", "source", "--compression", "best", "--json"]).exits(2).kind(), "usage");
+}
+
+#[test]
+fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = Machine::new();
+    let disk = machine.path("disk");
+    fs::create_dir(&disk).unwrap();
+    Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&disk).ran().ok();
+    let _mounted = Volume::at(disk.clone());
+    let (file, name) = (disk.join("file"), |at: u32| format!("user.{at:03}{}", "x".repeat(240)));
+    fs::write(&file, "1").unwrap();
+    // Their names are more than the kernel lists.
+    (0..300).for_each(|at| set_xattr(&file, &name(at), b"value"));
+    let saves = || machine.run(&["backup", "--json", disk.to_str().unwrap()]);
+    for _ in 0..2 {
+        let ran = saves().exits(3);
+        assert!(number(&ran, "errors") == 1 && ran.err.contains("attributes"), "{ran}");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "1").unwrap();
+    saves().ok();
 }
