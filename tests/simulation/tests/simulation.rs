@@ -98,7 +98,7 @@ const SOON: u64 = 100;
 const LAST_FOUND: [(Mistake, u64); 6] = [
     (Mistake::FloorNotAwaited, 206),
     (Mistake::FloorLowered, 427),
-    (Mistake::OldReferences, 146),
+    (Mistake::OldReferences, 443),
     (Mistake::BaseUnchecked, 168),
     (Mistake::UnprovenMoved, 389),
     (Mistake::RebaseBlind, 170),
