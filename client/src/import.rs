@@ -80,7 +80,7 @@ impl<'a> Importer<'a> {
                 troubles: Troubles::default(),
                 errors: 0,
             }),
-            // What restic left out is not known here.
+            // The import does not know which files restic left out.
             exclusions: Some(Exclusions { is_cut: true, ..Exclusions::default() }),
             skip_if_unchanged: is_retry,
             wait: Some(self.how.wait),

@@ -64,7 +64,7 @@ impl Scene {
         Self { world, kept }
     }
 
-    /// What was saved is whole, and nothing is damaged.
+    /// A check finds nothing, and the snapshot restores as it was saved.
     fn is_whole(&self, world: &World, label: &str) {
         for (id, tree) in &self.kept {
             assert_eq!(world.restore(*id).as_ref(), Ok(tree), "{label}");

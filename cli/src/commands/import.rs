@@ -64,7 +64,7 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
         }),
         is_dry_run: options.dry_run,
         may_be_empty: options.allow_empty,
-        // What the archive leaves out is not known.
+        // An archive does not tell which files its program left out.
         exclusions: Some(Exclusions { is_cut: true, ..Exclusions::default() }),
         compression: options.compression,
         wait: Some(options.wait.0),

@@ -49,10 +49,8 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let Place { snapshot, pages, scope } = place;
     let threads = repository.backend().readers(std::thread::available_parallelism().map_or(2, usize::from));
     let approves = |paths: &[TreePath]| options.dry_run || confirm(context, options, paths, &interrupted);
-    // A copy does not have the entries that could not be read, and does not tell where they are missing.
     let unknown = Exclusions { is_cut: true, ..Exclusions::default() };
-    let is_unknown = snapshot.info.origin.is_some() && snapshot.info.summary.errors > 0;
-    let exclusions = if is_unknown { Some(&unknown) } else { snapshot.info.exclusions.as_ref() };
+    let exclusions = if lacks_untold(snapshot) { Some(&unknown) } else { snapshot.info.exclusions.as_ref() };
     let deletion = match options.delete {
         true => Some(Deletion {
             spared: spared(context, &repository),
@@ -120,8 +118,7 @@ fn request<'a>(
                 When::Always => Overwrite::Always,
             },
             // The backup may have left out the content of such a directory.
-            replace_full_directories: options.delete
-                && (options.delete_excluded || (snapshot.info.exclusions.is_none() && leaves_out_nothing(options))),
+            replace_full_directories: options.delete && (options.delete_excluded || has_all(snapshot, options)),
             no_owner: options.no_owner || whole.options.no_owner,
             no_xattrs: options.no_xattrs || whole.options.no_xattrs,
             powers: if options.trust { Powers::Restored } else { whole.options.powers },
@@ -133,9 +130,15 @@ fn request<'a>(
     }
 }
 
-/// Whether the user names nothing to be left alone.
-fn leaves_out_nothing(options: &Restore) -> bool {
-    options.exclude.is_empty() && options.iexclude.is_empty()
+/// Whether the snapshot lacks entries and does not tell where: a copy has none that could not be read.
+fn lacks_untold(snapshot: &Snapshot) -> bool {
+    snapshot.info.origin.is_some() && snapshot.info.summary.errors > 0
+}
+
+/// Whether nothing was left out when the snapshot was made, and nothing is to be left alone now.
+fn has_all(snapshot: &Snapshot, options: &Restore) -> bool {
+    let was_whole = snapshot.info.exclusions.is_none() && !lacks_untold(snapshot);
+    was_whole && options.exclude.is_empty() && options.iexclude.is_empty()
 }
 
 fn selection(options: &Restore) -> Result<Selection, Failure> {

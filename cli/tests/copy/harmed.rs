@@ -30,10 +30,14 @@ fn a_damaged_file_is_named_and_missing_and_the_next_run_copies_it_once_it_has_he
     assert!(listed.text().contains("whole") && !listed.text().contains("hit"), "{listed}");
     assert_eq!(info["troubles"]["unreadable_paths"].as_array().unwrap().len(), 2, "{info}");
     world.second(&["check", "--full"]).ok();
-    // What it lacks is not deleted where it still is.
+    // A restore of this copy deletes none of the files that the copy lacks.
     let (place, target) = (machine.whole().replace("latest", &partial), machine.path("source"));
     world.second(&["restore", "--json", &place, "-t", target.to_str().unwrap(), "--delete"]).ok();
     assert!(machine.source("hit").exists());
+    fs::remove_file(machine.source("small")).unwrap();
+    machine.write("small/kept", "1");
+    world.second(&["restore", "--json", &place, "-t", target.to_str().unwrap(), "--delete"]).exits(3);
+    assert!(machine.source("small/kept").exists());
     // As long as nothing more can be read, no other copy is made.
     let again = world.copying(&[]).ran().exits(4);
     assert!(again.json()["copied"][0]["snapshot_id"].is_null(), "{again}");

@@ -207,7 +207,7 @@ impl Look<'_> {
         if !is_directory && stat.links > 1 {
             return Err(Gap::Links(source_of(path)));
         }
-        if !self.options.is_obeyed(path) && self.options.excludes.excludes(path, is_directory) {
+        if self.options.excludes.excludes(path, is_directory) && !self.options.is_obeyed(path) {
             let leads_to_root =
                 self.roots.range::<&TreePath, _>(path..).next().is_some_and(|root| root.is_within(path));
             return Ok(if leads_to_root { Extent::Alone } else { Extent::Gone });

@@ -227,7 +227,7 @@ impl<'s> Found<'s> {
                 Content::Marker(marker) => *bytes_of(marker) == *path.name(),
                 Content::Nothing => false,
             };
-        if wanted && !options.is_obeyed(&path) && directory.excludes(&path, is_directory, options) {
+        if wanted && directory.excludes(&path, is_directory, options) && !options.is_obeyed(&path) {
             wanted = false;
             self.excluded(&path, is_named);
             if let Some(tell) = &options.on_excluded {

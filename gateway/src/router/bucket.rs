@@ -11,7 +11,7 @@ pub(super) struct Rate {
     pub most: u32,
 }
 
-/// What was spent and is not regained yet.
+/// How much of the burst is used up at a time.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Bucket {
     /// Seconds since 1970.

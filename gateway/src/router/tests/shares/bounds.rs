@@ -67,7 +67,7 @@ async fn nobody_else_finishes_a_share_that_a_client_has_begun() {
     world.store.delete(&share.terms()).await.unwrap();
     assert_eq!(world.make(Signatory::Owner, &share, &terms(5)).await.problem(), problem(412, "exists"));
     assert_eq!(world.make(FULL_SIGNS, &share, &terms(5)).await.status, 201);
-    // Whose share it is cannot be told without the note.
+    // Without the note the gateway does not know who made the share.
     world.store.delete(&share.taken(0)).await.unwrap();
     assert_eq!(world.open(&share).await.problem(), problem(404, "no-share"));
 }
