@@ -27,5 +27,3 @@ mod schedule;
 pub mod commands;
 #[cfg(test)]
 mod reference;
-
-pub use args::values::Size;

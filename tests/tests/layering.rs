@@ -40,7 +40,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-wasm", &["copal-format", "copal-engine"]),
     ("copal-wasm-bindgen", &[]),
     ("copal-python", &["copal-client"]),
-    ("copal-bench", &["copal-format", "copal-jobs", "copal-client", "copal-cli"]),
+    ("copal-bench", &[]),
     ("xtask", &[]),
 ];
 

@@ -3,8 +3,6 @@
 import { ofInput, sendable } from "../../src/core/folders";
 import type { Order, Outcome } from "./coordinator";
 import coordinatorUrl from "./coordinator.ts?worker&url";
-import type { Restored } from "./restorer";
-import restorerUrl from "./restorer.ts?worker&url";
 
 /** Another site, which is another process. */
 const maker = document.createElement("iframe");
@@ -28,22 +26,8 @@ window.measure = async (order) => {
   });
 };
 
-const restorer = new Worker(restorerUrl, { type: "module" });
-
-function asked<T>(message: unknown): Promise<T> {
-  return new Promise((resolve, reject) => {
-    restorer.onmessage = ({ data }: MessageEvent<T | string>) => (typeof data === "string" ? reject(new Error(data)) : resolve(data));
-    restorer.postMessage(message);
-  });
-}
-
-window.unlock = (passphrase) => asked({ passphrase });
-window.restore = () => asked("restore");
-
 declare global {
   interface Window {
     measure: (order: Order) => Promise<Outcome>;
-    unlock: (passphrase: string) => Promise<null>;
-    restore: () => Promise<Restored>;
   }
 }

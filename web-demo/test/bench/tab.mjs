@@ -8,8 +8,8 @@ import { build } from "vite";
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
 
-/** Does some work with a browser and a page of it. `answer` takes requests before the server does, and tells whether it did. */
-export async function withTab(work, answer = () => false) {
+/** Does some work with a browser and a page of it. */
+export async function withTab(work) {
   const outDir = mkdtempSync(join(tmpdir(), "copal-measured-"));
   await build({
     configFile: false,
@@ -19,7 +19,6 @@ export async function withTab(work, answer = () => false) {
     build: { rolldownOptions: { input: ["index.html", "maker.html"].map((name) => join(import.meta.dirname, name)) }, outDir, emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   });
   const server = createServer((request, response) => {
-    if (answer(request, response)) return;
     const path = request.url === "/" ? "/index.html" : request.url.split("?")[0];
     try {
       const body = readFileSync(join(outDir, path));
