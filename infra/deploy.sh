@@ -26,7 +26,9 @@ if [[ ! -e owner.auto.tfvars.json ]]; then
     # The functions believe nobody yet: there is no repository.
     terraform apply
     repository=$(terraform output -raw repository)
-    export AWS_REGION=${AWS_REGION:-$(terraform output -raw region)}
+    # Whatever region the environment names: the bucket lies in this one.
+    region=$(terraform output -raw region)
+    copal() { AWS_REGION=$region command copal "$@"; }
     status=0
     copal -r "$repository" status --json >status.json 2>/dev/null || status=$?
     # 10: there is no repository.

@@ -12,5 +12,5 @@ module "events" {
   window           = var.events.window
   concurrency      = var.events.concurrency
   receives_most    = var.events.receives_most
-  enabled          = !var.paused
+  enabled          = local.runs_jobs
 }

@@ -14,12 +14,12 @@ module "observation" {
   partition   = local.partition
   bucket      = var.bucket
 
-  copies = { for name, to in local.destinations : name => split(":::", to.bucket_arn)[1] }
+  copies = { for name, to in local.destinations : name => { bucket = split(":::", to.bucket_arn)[1], region = to.region } }
   watched = merge(
     { (var.region) = { buckets = [var.bucket], keys = [module.key.arn] } },
     { for made in module.replica : var.replica_region => { buckets = ["${var.bucket}-replica"], keys = [made.kms_key_arn] } },
   )
-  # Until somebody has made the repository and said whose it is, no job runs.
+  # Until somebody has made the repository and said whose it is, nothing starts a job (schedules.tf).
   hears_silence = local.is_owned
 
   dead_letters = {

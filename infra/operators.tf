@@ -28,11 +28,18 @@ locals {
         Action   = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:GetObjectRetention", "s3:PutObjectRetention"]
         Resource = "arn:${local.partition}:s3:::${var.bucket}/${local.root}*"
       },
+      {
+        # GetObject of what is sealed with the deployment's key, or was while `encryption` said so.
+        Sid      = "Open"
+        Effect   = "Allow"
+        Action   = "kms:Decrypt"
+        Resource = module.key.arn
+      },
       ], local.bucket_key == null ? [] : [{
-        # PutObject and GetObject of what is sealed with the deployment's key.
+        # PutObject of what is sealed with it.
         Sid      = "Seal"
         Effect   = "Allow"
-        Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
+        Action   = "kms:GenerateDataKey"
         Resource = local.bucket_key
     }])
   }

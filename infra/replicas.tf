@@ -5,10 +5,12 @@ locals {
     { for name, made in module.replica : name => {
       bucket_arn    = made.bucket_arn
       account       = local.account
+      region        = var.replica_region
       kms_key_arn   = made.kms_key_arn
       storage_class = var.replica_class
     } },
-    var.recovery_bucket == null ? {} : { recovery = merge(var.recovery_bucket, { storage_class = var.replica_class }) },
+    # S3 takes only a key of the bucket's own region.
+    var.recovery_bucket == null ? {} : { recovery = merge(var.recovery_bucket, { storage_class = var.replica_class, region = split(":", var.recovery_bucket.kms_key_arn)[3] }) },
   )
 }
 
@@ -32,7 +34,7 @@ module "replication" {
   name         = var.name
   bucket       = module.repository.id
   bucket_arn   = module.repository.arn
-  kms_key_arn  = local.bucket_key
+  kms_key_arn  = module.key.arn
   destinations = local.destinations
 
   # S3 refuses it while either bucket has no versions.

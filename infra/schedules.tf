@@ -1,4 +1,7 @@
 locals {
+  # Before somebody has said whose the repository is, every run would fail.
+  runs_jobs = local.is_owned && !var.paused
+
   # Check is the first lane.
   scrubs = [for lane in range(1, var.check_lanes) : "scrub-${lane}"]
 
@@ -22,7 +25,7 @@ module "schedules" {
   jobs = {
     for job, at in local.jobs : job => {
       expression   = at.expression
-      enabled      = at.enabled && !var.paused
+      enabled      = at.enabled && local.runs_jobs
       function_arn = module.function[at.function].alias_arn
       lanes        = lookup(at, "lanes", 1)
     }

@@ -1,5 +1,5 @@
 variable "replica_region" {
-  description = "Region of a second bucket of this account that gets a copy of every object; none without it."
+  description = "Region of a second bucket of this account that gets a copy of every object; none without it. Set it before the first apply: S3 copies nothing that was written earlier (docs/recovery.md says how to copy that)."
   type        = string
   default     = null
 
@@ -10,7 +10,7 @@ variable "replica_region" {
 }
 
 variable "recovery_bucket" {
-  description = "A bucket of another account that gets a copy of every object, as `examples/recovery` makes it; none without it."
+  description = "A bucket of another account that gets a copy of every object, as `examples/recovery` makes it; none without it. Set it before the first apply: S3 copies nothing that was written earlier (docs/recovery.md says how to copy that)."
   type        = object({ bucket_arn = string, account = string, kms_key_arn = string })
   default     = null
 }

@@ -30,7 +30,7 @@ run "what_is_needed_is_enough" {
   }
 
   assert {
-    condition     = !local.jobs.prune.enabled && local.scrubs == [] && local.jobs.check.enabled && local.jobs.compact.enabled && local.jobs.reconcile.enabled
+    condition     = toset(module.schedules.enabled) == toset(["check", "compact", "reconcile"]) && module.events.enabled && local.scrubs == []
     error_message = "Prune runs before retention is set, or another job does not run."
   }
 
@@ -152,8 +152,19 @@ run "everything_rests_while_somebody_rebuilds" {
   }
 
   assert {
-    condition     = alltrue([for job, at in local.jobs : !(at.enabled && !var.paused)]) && !module.events.enabled
+    condition     = length(module.schedules.enabled) == 0 && !module.events.enabled
     error_message = "A job or an ingest runs while the index is rebuilt."
+  }
+}
+
+run "nothing_starts_by_itself_before_somebody_has_said_whose_the_repository_is" {
+  variables {
+    owner_fingerprint = "0000000000000000000000000000000000000000000000000000000000000000"
+  }
+
+  assert {
+    condition     = length(module.schedules.enabled) == 0 && !module.events.enabled
+    error_message = "A new deployment begins with runs that fail."
   }
 }
 
@@ -165,6 +176,12 @@ run "objects_sealed_by_s3_need_no_right_for_the_key" {
   assert {
     condition     = !anytrue([for statements in values(module.rights.statements) : strcontains(statements, "kms:GenerateDataKey")])
     error_message = "A function may use the key for nothing."
+  }
+
+  assert {
+    # What was sealed with the key before is still read.
+    condition     = { for of in local.operator_policy.Statement : of.Sid => of.Action if startswith(jsonencode(of.Action), "\"kms:") } == { Open = "kms:Decrypt" }
+    error_message = "Operators may use the key for nothing, or cannot read what was sealed with it."
   }
 }
 

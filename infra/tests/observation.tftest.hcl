@@ -7,11 +7,14 @@ variables {
     eu-central-1 = { buckets = ["example-copal"], keys = ["arn:aws:kms:eu-central-1:111122223333:key/1"] }
     eu-west-1    = { buckets = ["example-copal-replica"], keys = ["arn:aws:kms:eu-west-1:111122223333:key/2"] }
   }
-  name               = "copal"
-  account            = "111122223333"
-  partition          = "aws"
-  bucket             = "example-copal"
-  copies             = { region = "example-copal-replica" }
+  name      = "copal"
+  account   = "111122223333"
+  partition = "aws"
+  bucket    = "example-copal"
+  copies = {
+    region   = { bucket = "example-copal-replica", region = "eu-west-1" }
+    recovery = { bucket = "example-copal-recovery", region = "eu-central-1" }
+  }
   hears_silence      = true
   region             = "eu-central-1"
   kms_key_arn        = "arn:aws:kms:eu-central-1:111122223333:key/1"
@@ -37,7 +40,7 @@ run "every_alarm_is_told_and_says_what_to_do" {
   }
 
   assert {
-    condition     = alltrue([for alarm in values(aws_cloudwatch_metric_alarm.this) : alarm.alarm_actions == toset([aws_sns_topic.this.arn]) && length(alarm.alarm_description) > 60])
+    condition     = alltrue([for alarm in values(aws_cloudwatch_metric_alarm.this) : length(alarm.alarm_description) > 60 && (alarm.region == "eu-central-1" ? alarm.alarm_actions == toset([aws_sns_topic.this.arn]) : contains(local.heard[alarm.region], alarm.alarm_name))])
     error_message = "An alarm is told to nobody, or does not say what to do."
   }
 
@@ -47,7 +50,7 @@ run "every_alarm_is_told_and_says_what_to_do" {
   }
 
   assert {
-    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "damage-scrub-1", "checking-scrub-1", "pruning", "deleting", "no-check", "no-scrub", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
+    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "stopped", "unbelieved", "unbelieved-prune", "unread", "damage", "damage-scrub-1", "checking-scrub-1", "pruning", "deleting", "no-check", "no-scrub", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
     error_message = "Something is not watched."
   }
 
@@ -75,6 +78,56 @@ run "every_alarm_is_told_and_says_what_to_do" {
   assert {
     condition     = jsondecode(aws_sns_topic_policy.this.policy).Statement[0].Condition == { StringEquals = { "aws:SourceAccount" = var.account } }
     error_message = "Alarms of other accounts are told."
+  }
+}
+
+run "copies_are_watched_where_s3_tells_of_them_and_alarms_of_other_regions_come_here" {
+  command = apply
+
+  module {
+    source = "./modules/observation"
+  }
+
+  assert {
+    condition = { for name, alarm in aws_cloudwatch_metric_alarm.this : name => alarm.region if startswith(name, "copies-") } == {
+      copies-failed-region   = "eu-central-1"
+      copies-late-region     = "eu-west-1"
+      copies-failed-recovery = "eu-central-1"
+      copies-late-recovery   = "eu-central-1"
+    }
+    error_message = "An alarm looks for a metric where S3 does not publish it."
+  }
+
+  assert {
+    condition     = alltrue([for rule in values(aws_cloudwatch_event_rule.elsewhere) : jsondecode(rule.event_pattern).detail.alarmName == ["copal-copies-late-region"]]) && length(aws_cloudwatch_metric_alarm.this["copies-late-region"].alarm_actions) == 0
+    error_message = "An alarm of another region is not heard, or another one twice."
+  }
+
+  assert {
+    condition     = { for region, target in aws_cloudwatch_event_target.elsewhere : region => target.arn } == { eu-central-1 = aws_sns_topic.this.arn, eu-west-1 = "arn:aws:events:eu-central-1:111122223333:event-bus/default" }
+    error_message = "An alarm of another region is told elsewhere."
+  }
+
+  assert {
+    # With a condition SNS refuses what EventBridge publishes.
+    condition     = one([for of in jsondecode(aws_sns_topic_policy.this.policy).Statement : !can(of.Condition) if of.Sid == "Changes"])
+    error_message = "EventBridge cannot publish."
+  }
+}
+
+run "without_copies_no_other_region_is_heard" {
+  module {
+    source = "./modules/observation"
+  }
+
+  variables {
+    copies  = {}
+    watched = { eu-central-1 = { buckets = ["example-copal"], keys = ["arn:aws:kms:eu-central-1:111122223333:key/1"] } }
+  }
+
+  assert {
+    condition     = length(aws_cloudwatch_event_rule.elsewhere) == 0 && length(aws_iam_role.changes) == 0
+    error_message = "Something waits for alarms of other regions that are not there."
   }
 }
 

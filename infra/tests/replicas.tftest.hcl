@@ -80,8 +80,8 @@ run "a_replica_is_locked_only_if_that_is_said" {
   }
 
   assert {
-    condition     = alltrue([for of in local.kept : of.Effect == "Deny" && of.Principal == "*" && !can(of.Condition)]) && toset(flatten([for of in local.kept : of.Action])) == toset(["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"])
-    error_message = "Somebody can delete copies."
+    condition     = alltrue([for of in local.kept : of.Effect == "Deny" && of.Principal == "*" && !can(of.Condition)]) && toset(flatten([for of in local.kept : of.Action])) == toset(["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutObject", "s3:BypassGovernanceRetention"])
+    error_message = "Somebody can delete or replace copies."
   }
 
   assert {

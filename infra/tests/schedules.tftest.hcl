@@ -31,6 +31,11 @@ run "a_schedule_asks_for_the_job_of_its_name_and_its_failure_is_heard_of" {
   }
 
   assert {
+    condition     = toset(output.enabled) == toset(["reconcile", "scrub-1"])
+    error_message = "Other jobs are said to run than do."
+  }
+
+  assert {
     condition     = alltrue([for made in values(aws_scheduler_schedule.this) : one(one(made.target).dead_letter_config).arn == var.dead_letters_arn && one(one(made.target).retry_policy).maximum_retry_attempts > 0])
     error_message = "Nobody hears of a job that could not be started."
   }

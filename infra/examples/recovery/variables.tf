@@ -26,7 +26,7 @@ variable "recovery_days" {
 }
 
 variable "locked_days" {
-  description = "Days for which every copy is locked."
+  description = "Days for which every copy is locked. A copy of a locked source has the lock of its source instead."
   type        = number
   default     = 90
 }

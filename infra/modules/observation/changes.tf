@@ -5,7 +5,7 @@ locals {
   settings = [{ prefix = "PutBucket" }, { prefix = "DeleteBucket" }]
   of_keys  = ["ScheduleKeyDeletion", "CancelKeyDeletion", "DisableKey", "EnableKey", "DisableKeyRotation", "PutKeyPolicy"]
   bus      = "arn:${var.partition}:events:${var.region}:${var.account}:event-bus/default"
-  others   = [for region in keys(var.watched) : region if region != var.region]
+  others   = setsubtract(concat(keys(var.watched), keys(local.elsewhere)), [var.region])
 }
 
 # One for each region; what other regions tell comes to this one, and is told here.
@@ -49,7 +49,7 @@ resource "aws_cloudwatch_event_target" "changes" {
 resource "aws_iam_role" "changes" {
   count       = length(local.others) == 0 ? 0 : 1
   name        = "${var.name}-changes"
-  description = "Tells this region what is changed in others"
+  description = "Tells this region what is changed in others, and which alarms begin there"
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"

@@ -41,7 +41,7 @@ resource "aws_cloudwatch_dashboard" "this" {
         y          = 30
         width      = 24
         height     = 4
-        properties = { title = "Alarms", alarms = [for alarm in values(aws_cloudwatch_metric_alarm.this) : alarm.arn] }
+        properties = { title = "Alarms", alarms = [for alarm in values(aws_cloudwatch_metric_alarm.this) : alarm.arn if alarm.region == var.region] }
     }])
   })
 }

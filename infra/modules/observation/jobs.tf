@@ -1,15 +1,17 @@
 # What the functions tell of themselves. Names and meanings are those of docs/aws.md.
 
 locals {
-  usual = { statistic = "Sum", period = 3600, periods = 1, below = false, threshold = 0, missing = "notBreaching" }
+  usual = { region = var.region, statistic = "Sum", period = 3600, periods = 1, below = false, threshold = 0, missing = "notBreaching" }
   day   = { period = 86400 }
 
   jobs = merge({
     rejected   = { function = "ingest", metric = "ManifestsRejected", do = "A client's manifest was rejected: the log of ingest and copal status say why. The next backup uploads what was missing; if it comes again, revoke the client." }
     waiting    = { function = "ingest", metric = "UndecidedAge", statistic = "Maximum", threshold = 3600, do = "Manifests wait for more than an hour: events are lost and reconciliation fails too, or one chain cannot be worked. The log of ingest names the client." }
     unbelieved = { function = "ingest", metric = "DecisionsRefused", do = "A change or an expiry is not believed: somebody writes what they may not. Or a manifest waits for a root that is missing. The log of ingest names the object." }
+    stopped    = { function = "ingest", metric = "Stops", do = "An ingest panicked, which is a mistake of Copal: report the log line of ingest with Panicked, which names the client. Its manifests wait; the others are decided." }
     damage     = merge(local.day, { function = "check", metric = "Damage", statistic = "Maximum", do = local.of_check.damage })
     stale      = merge(local.day, { function = "check", metric = "Stale", statistic = "Maximum", periods = 7, do = "For a week something is damaged that nothing needs now: the log of check names it." })
+    unread     = merge(local.day, { function = "prune", metric = "UnreadPages", statistic = "Maximum", do = "Pages cannot be read, and prune removes nothing in their domain: run a check, which names the packs, then back the sources up again." })
     lost       = merge(local.day, { function = "prune", metric = "LostChunks", statistic = "Maximum", do = "Kept snapshots refer to what has no copy: run a check, then back the sources up again." })
     held       = merge(local.day, { function = "prune", metric = "SnapshotsHeld", statistic = "Maximum", do = "A series has shrunk or changed by much, and nothing of it expires: look at the machine, then copal policy release or restore." })
     repeated   = merge(local.day, { function = "prune", metric = "UnprovenCopies", statistic = "Maximum", threshold = 1000, do = "Packs that nobody has proven repeat many chunks that are there: run copal check --full, which proves what is sound and names the packs that lie; revoke their client." })
@@ -18,6 +20,8 @@ locals {
     checking   = merge(local.day, { function = "check", metric = "Failures", periods = 2, do = local.of_check.checking })
     compacting = merge(local.day, { function = "compact", metric = "Failures", periods = 2, do = "Compactions fail two days in a row: the log line with failed says why." })
     ingesting  = { function = "ingest", metric = "Failures", periods = 2, do = "Ingest fails two hours in a row: the log line with failed says why. StateLost and Owner need a person." }
+    }, {
+    unbelieved-prune = merge(local.day, { function = "prune", metric = "DecisionsRefused", do = "Prune does not believe a change or an expiry: somebody writes what they may not. The log of prune names the object." })
     }, {
     # Silence is not health, and a run that fails or is cut off is not a round: a day counts if its least number is 0.
     for round, days in local.round_days : "no-${round}" => merge(local.day, {

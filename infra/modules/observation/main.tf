@@ -21,13 +21,12 @@ resource "aws_sns_topic_policy" "this" {
         Condition = { StringEquals = { "aws:SourceAccount" = var.account } }
       },
       {
-        # Publish by EventBridge, for the rule of changes.
+        # Publish by EventBridge, for the rules of changes and of alarms elsewhere. Towards a topic it sends no condition.
         Sid       = "Changes"
         Effect    = "Allow"
         Principal = { Service = "events.amazonaws.com" }
         Action    = "sns:Publish"
         Resource  = aws_sns_topic.this.arn
-        Condition = { ArnEquals = { "aws:SourceArn" = aws_cloudwatch_event_rule.changes[var.region].arn } }
       },
       {
         # Every call: nothing is said to this topic in the clear.
@@ -53,6 +52,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   for_each = merge(local.of_jobs, local.of_queues, local.of_functions, local.of_gateway, local.of_copies)
 
   alarm_name          = "${var.name}-${each.key}"
+  region              = each.value.region
   alarm_description   = each.value.do
   namespace           = each.value.namespace
   metric_name         = each.value.metric
@@ -65,6 +65,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   threshold           = each.value.threshold
   treat_missing_data  = each.value.missing
   actions_enabled     = var.hears_silence || each.value.missing != "breaching"
-  alarm_actions       = [aws_sns_topic.this.arn]
-  ok_actions          = [aws_sns_topic.this.arn]
+  # elsewhere.tf hears of the others.
+  alarm_actions = each.value.region == var.region ? [aws_sns_topic.this.arn] : []
+  ok_actions    = each.value.region == var.region ? [aws_sns_topic.this.arn] : []
 }

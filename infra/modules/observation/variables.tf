@@ -64,8 +64,8 @@ variable "bucket" {
 }
 
 variable "copies" {
-  description = "Names of the buckets that get copies, by the rule of replication."
-  type        = map(string)
+  description = "Names and regions of the buckets that get copies, by the rule of replication."
+  type        = map(object({ bucket = string, region = string }))
 }
 
 variable "watched" {

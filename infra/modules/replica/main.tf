@@ -14,8 +14,8 @@ module "bucket" {
   statements    = jsonencode(concat(local.replication, local.kept))
 }
 
-# Locks every copy for so long, also from this account's administrators in the mode COMPLIANCE. A lock for all is right here:
-# no job deletes anything in this bucket.
+# Locks every copy for so long, in the mode COMPLIANCE also from this account's administrators. A copy of a locked source has the
+# lock of its source instead. A lock for all is right here: no job deletes anything in this bucket.
 resource "aws_s3_bucket_object_lock_configuration" "this" {
   count  = var.locked_days == null ? 0 : 1
   bucket = module.bucket.id

@@ -18,11 +18,12 @@ locals {
 
   kept = [
     {
-      # DeleteObject by anybody, and of locked versions: delete markers are what replication brings.
+      # DeleteObject and PutObject by anybody, and DeleteObject of locked versions. Replication needs none of these rights: it
+      # calls ReplicateObject and ReplicateDelete. A copy that somebody overwrites would become an earlier version, and expire.
       Sid       = "CopiesStay"
       Effect    = "Deny"
       Principal = "*"
-      Action    = ["s3:DeleteObject", "s3:BypassGovernanceRetention"]
+      Action    = ["s3:DeleteObject", "s3:PutObject", "s3:BypassGovernanceRetention"]
       Resource  = local.objects
     },
     merge({

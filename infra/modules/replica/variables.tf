@@ -37,7 +37,7 @@ variable "recovery_days" {
 }
 
 variable "locked_days" {
-  description = "Days for which every copy is locked; none without it."
+  description = "Days for which every copy is locked; none without it. A copy of a locked source has the lock of its source instead."
   type        = number
   default     = null
 }

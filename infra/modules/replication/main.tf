@@ -1,5 +1,5 @@
-# Copies every new version into another bucket. What is deleted here becomes an earlier version there, and nobody here can
-# delete those.
+# Copies every new version into another bucket, and none that was there before. What is deleted here becomes an earlier version
+# there, and nobody here can delete those.
 
 resource "aws_s3_bucket_replication_configuration" "this" {
   bucket = var.bucket

@@ -1,5 +1,5 @@
 locals {
-  source = concat([
+  source = [
     {
       # GetBucketReplication and ListObjectVersions: what is to be copied.
       Sid      = "Source"
@@ -14,13 +14,14 @@ locals {
       Action   = ["s3:GetObjectVersionForReplication", "s3:GetObjectVersionAcl", "s3:GetObjectVersionTagging", "s3:GetObjectRetention", "s3:GetObjectLegalHold"]
       Resource = "${var.bucket_arn}/*"
     },
-    ], var.kms_key_arn == null ? [] : [{
-      # Decrypt: the key that it is sealed with here.
+    {
+      # Decrypt: the key that it is sealed with here, or was while `encryption` said so.
       Sid      = "Opened"
       Effect   = "Allow"
       Action   = "kms:Decrypt"
       Resource = var.kms_key_arn
-  }])
+    },
+  ]
 
   destination = [
     {

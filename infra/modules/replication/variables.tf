@@ -14,9 +14,8 @@ variable "bucket_arn" {
 }
 
 variable "kms_key_arn" {
-  description = "Key that the repository's objects are sealed with; S3's own without it."
+  description = "Key that the repository's objects are sealed with, or were."
   type        = string
-  default     = null
 }
 
 variable "destinations" {

@@ -7,6 +7,10 @@ import time
 import boto3
 
 
+# That of the account: a server refuses requests that are signed for another one.
+REGION = "eu-central-1"
+
+
 class Server:
     """versitygw over a folder."""
 
@@ -16,7 +20,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.address = "127.0.0.1:%d" % free.getsockname()[1]
         self.name, self.secret = "copal-tests", "a secret of the account's test"
-        keys = {"ROOT_ACCESS_KEY": self.name, "ROOT_SECRET_KEY": self.secret, "HOME": str(place)}
+        keys = {"ROOT_ACCESS_KEY": self.name, "ROOT_SECRET_KEY": self.secret, "VGW_REGION": REGION, "HOME": str(place)}
         arguments = ["--quiet", "--keep-alive", "--port", self.address, "posix", "objects"]
         self.process = subprocess.Popen([tools / "versitygw", *arguments], cwd=place, env=keys, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -34,13 +38,13 @@ class Server:
 
     def environment(self):
         """What copal and the functions need to reach it."""
-        return {"AWS_ACCESS_KEY_ID": self.name, "AWS_SECRET_ACCESS_KEY": self.secret, "AWS_REGION": "us-east-1",
+        return {"AWS_ACCESS_KEY_ID": self.name, "AWS_SECRET_ACCESS_KEY": self.secret, "AWS_REGION": REGION,
                 "AWS_ENDPOINT_URL_S3": f"http://{self.address}"}
 
     def make(self, name):
         """Makes a bucket that the account has made, too."""
         keys = {"aws_access_key_id": self.name, "aws_secret_access_key": self.secret}
-        s3 = boto3.client("s3", endpoint_url=f"http://{self.address}", region_name="us-east-1", **keys)
+        s3 = boto3.client("s3", endpoint_url=f"http://{self.address}", region_name=REGION, **keys)
         if name not in [made["Name"] for made in s3.list_buckets()["Buckets"]]:
             s3.create_bucket(Bucket=name)
 

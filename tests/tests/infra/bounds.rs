@@ -65,10 +65,10 @@ fn services_of_aws_act_for_this_account_only() {
         for (kind, address, statement) in allowed(&plan) {
             let services = texts(&statement["Principal"]["Service"]);
             // Lambda and S3 take the role that a function or a bucket of this account names; logs are told apart by their
-            // context; EventBridge says nothing towards a sealed topic.
+            // context; EventBridge says nothing towards a topic and its key.
             let is_unbound = services == ["lambda.amazonaws.com"]
                 || (statement["Action"] == "sts:AssumeRole" && services == ["s3.amazonaws.com"])
-                || (kind == "aws_kms_key" && services == ["events.amazonaws.com"]);
+                || (["aws_kms_key", "aws_sns_topic_policy"].contains(&kind) && services == ["events.amazonaws.com"]);
             let is_bound = services.is_empty() || is_unbound || !statement["Condition"].is_null();
             assert!(is_bound, "{kind} {address}: {statement}");
         }

@@ -117,7 +117,6 @@ pub(crate) fn of_prod() -> Vec<Case> {
             .cases,
     );
 
-    let rule = format!("arn:aws:events:eu-central-1:{ACCOUNT}:rule/copal-changes");
     all.extend(
         About::new("module.observation.aws_iam_role.changes[0]")
             .service(true, "events", assume, &some, mine.clone())
@@ -168,10 +167,10 @@ pub(crate) fn of_prod() -> Vec<Case> {
     let topic = format!("arn:aws:sns:eu-central-1:{ACCOUNT}:alarms");
     let publish: &[&str] = &["sns:Publish"];
     let mut told = About::new("module.observation.aws_sns_topic_policy.this")
-        .service(true, "events", publish, &topic, tls(&json!({ "aws:SourceArn": rule }), true))
-        .service(false, "events", publish, &topic, tls(&json!({ "aws:SourceArn": format!("{rule}-other") }), true))
-        .service(false, "events", &["sns:DeleteTopic"], &topic, tls(&json!({ "aws:SourceArn": rule }), true))
-        .service(false, "s3", publish, &topic, tls(&from(&rule), true))
+        .service(true, "events", publish, &topic, tls(&json!({}), true))
+        .service(false, "events", publish, &topic, tls(&json!({}), false))
+        .service(false, "events", &["sns:DeleteTopic"], &topic, tls(&json!({}), true))
+        .service(false, "s3", publish, &topic, tls(&mine, true))
         .role(true, &some, publish, &topic, true)
         .role(false, &some, publish, &topic, false);
     for service in ["cloudwatch", "budgets"] {
@@ -288,7 +287,7 @@ fn copies(policy: &str, arn: &str, some: &str) -> About {
         .role(
             false,
             some,
-            &["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"],
+            &["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutObject", "s3:BypassGovernanceRetention"],
             &object,
             true,
         )
