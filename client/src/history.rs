@@ -194,8 +194,7 @@ async fn signers(repository: &Repository, clients: BTreeSet<ClientId>) -> Result
 async fn read_client(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
     match clients::read(job, client).await {
         Ok(record) => Ok(record),
-        Err(JobError::Damaged { .. }) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => error.blame().map(|_| None),
     }
 }
 
@@ -267,9 +266,12 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Jo
     for listed in wait(objects::list(store, "changes/"))? {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = wait(objects::read(store, name))? else {
-            continue;
+        // A change that cannot be read hides only the names of its own tags.
+        let bytes = match wait(objects::read(store, name)).map_err(JobError::from) {
+            Ok(bytes) => bytes,
+            Err(error) => error.blame().map(|_| None)?,
         };
+        let Some(bytes) = bytes else { continue };
         let Ok(client) = Change::claimed_client(&bytes) else { continue };
         let signer = wait(read_client(&repository.job(), client))?;
         let Some(keys) = signer.and_then(|signer| signer.keys) else { continue };

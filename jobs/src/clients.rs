@@ -18,6 +18,7 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
 use crate::objects;
+use crate::witness::refusal;
 use late::Records;
 
 /// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
@@ -30,6 +31,14 @@ pub async fn read(job: &JobContext<'_>, client: ClientId) -> Result<Option<Clien
 pub async fn admitted(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
     let known = know(job, client).await?;
     Ok(known.record.filter(|_| !known.is_late))
+}
+
+/// Whether a client joined after its enrollment had ended, and nothing of it was accepted yet. Unlike [`know`], passes
+/// over unsound records.
+pub(crate) async fn is_late(job: &JobContext<'_>, client: ClientId) -> Result<bool, JobError> {
+    let times = names(job, client).await?;
+    let records = Records { job, client, times: &times };
+    records.are_late(None).await
 }
 
 /// Drops a revocation, if a test has planted that fault.
@@ -65,7 +74,8 @@ pub async fn know(job: &JobContext<'_>, client: ClientId) -> Result<Known, JobEr
         return Ok(Known::default());
     }
     let records = Records { job, client, times: &names };
-    let firsts = fetch(job, names.keys().filter(|(version, name)| *name == layout::client(client, *version))).await?;
+    let firsts = names.keys().filter(|(version, name)| *name == layout::client(client, *version));
+    let firsts = fetch(job, firsts).await?.bytes;
     let versions: BTreeSet<u64> = names.keys().map(|(version, _)| *version).collect();
     if firsts.len() == versions.len()
         && let Ok(record) = read_chain(job.repository, &job.owner_key, client, &versions_of(&firsts))
@@ -91,13 +101,20 @@ pub struct Survey {
     pub missing: Vec<Copy>,
     /// Copies that are damaged while the other copy is sound, with what they should be.
     pub damaged: Vec<Copy>,
+    /// Copies that the store has and does not give while the other copy is sound, with what they should be, and why.
+    pub unreadable: Vec<(Copy, String)>,
     /// Copies that are sound, and differ from the other copy, which is sound too.
     pub contradicting: Vec<String>,
 }
 
-/// Reads all copies of a client's records.
+/// Reads all copies of a client's records. Fails if the store gives no copy of a version: it might be the one that
+/// revokes the client.
 pub async fn survey(job: &JobContext<'_>, client: ClientId) -> Result<Survey, JobError> {
-    let found = fetch(job, names(job, client).await?.keys()).await?;
+    let Fetched { bytes: found, mut refused } = fetch(job, names(job, client).await?.keys()).await?;
+    let unread = refused.keys().find(|(version, _)| !found.keys().any(|(of, _)| of == version)).cloned();
+    if let Some((_, error)) = unread.and_then(|unread| refused.remove(&unread)) {
+        return Err(error.into());
+    }
     if found.is_empty() {
         return Ok(Survey::default());
     }
@@ -114,11 +131,15 @@ pub async fn survey(job: &JobContext<'_>, client: ClientId) -> Result<Survey, Jo
         };
         let Some(whole) = copies.iter().filter_map(|(bytes, _)| *bytes).find(is_sound).cloned() else { continue };
         for (bytes, name) in copies {
-            match bytes {
-                None => survey.missing.push(Copy { name, bytes: whole.clone().into() }),
-                Some(bytes) if *bytes == whole => {}
-                Some(bytes) if is_sound(&bytes) => survey.contradicting.push(name),
-                Some(_) => survey.damaged.push(Copy { name, bytes: whole.clone().into() }),
+            let refused = refused.get(&(version, name.clone()));
+            match (bytes, refused) {
+                (None, None) => survey.missing.push(Copy { name, bytes: whole.clone().into() }),
+                (None, Some((why, _))) => {
+                    survey.unreadable.push((Copy { name, bytes: whole.clone().into() }, why.clone()));
+                }
+                (Some(bytes), _) if *bytes == whole => {}
+                (Some(bytes), _) if is_sound(&bytes) => survey.contradicting.push(name),
+                (Some(_), _) => survey.damaged.push(Copy { name, bytes: whole.clone().into() }),
             }
         }
         sound.push((version, whole));
@@ -160,14 +181,30 @@ async fn names(job: &JobContext<'_>, client: ClientId) -> Result<BTreeMap<Named,
     Ok(named)
 }
 
-/// Reads records; leaves out those that do not exist.
-async fn fetch<'a>(
-    job: &JobContext<'_>,
-    names: impl Iterator<Item = &'a Named>,
-) -> Result<BTreeMap<Named, Vec<u8>>, JobError> {
-    let calls = names.map(|named| async move { Ok((named.clone(), objects::read(job.store, &named.1).await?)) });
-    let read = objects::join(calls).await?;
-    Ok(read.into_iter().filter_map(|(named, bytes)| Some((named, bytes?.to_vec()))).collect())
+/// Copies of records that exist.
+#[derive(Default)]
+struct Fetched {
+    bytes: BTreeMap<Named, Vec<u8>>,
+    /// Copies that the store does not give, and why.
+    refused: BTreeMap<Named, (String, StoreError)>,
+}
+
+/// Reads records; leaves out those that do not exist. One that the store does not give fails nothing here, because the
+/// other copy may be whole.
+async fn fetch<'a>(job: &JobContext<'_>, names: impl Iterator<Item = &'a Named>) -> Result<Fetched, JobError> {
+    let calls = names.map(|named| async move { Ok((named.clone(), objects::read(job.store, &named.1).await)) });
+    let mut fetched = Fetched::default();
+    for (named, read) in objects::join(calls).await? {
+        match read {
+            Ok(Some(bytes)) => drop(fetched.bytes.insert(named, bytes.to_vec())),
+            Ok(None) => {}
+            Err(error) => match refusal(&error).map(|(_, why)| why) {
+                Some(why) => drop(fetched.refused.insert(named, (why, error))),
+                None => return Err(error.into()),
+            },
+        }
+    }
+    Ok(fetched)
 }
 
 fn versions_of(found: &BTreeMap<Named, Vec<u8>>) -> Vec<(u64, Vec<u8>)> {

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_format::id::{ChunkId, DomainId, ObjectHash, PackTag};
-use copal_format::index::{FoldedRun, Mark, NewMarks, OverlayRun};
-use copal_format::layout;
+use copal_format::index::{FoldedRun, Mark, NewMarks};
+use copal_format::layout::{self, Prunable};
 use copal_format::limits::NUMBER;
 use copal_format::policy::Lingering;
 use copal_format::root::Root;
-use copal_format::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
+use copal_format::state::{
+    self, DoomedRecord, DoomedState, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta,
+};
+use copal_format::time::Time;
 use copal_store::{Created, Store};
 
 use crate::baseline;
@@ -48,6 +51,12 @@ impl Proposal {
     /// Whether this would change no record and no mark.
     pub fn is_empty(&self) -> bool {
         self.delta.is_empty() && self.overlay.is_empty()
+    }
+
+    /// Lists an object as doomed from the root after `view` on.
+    pub(crate) fn doom(&mut self, view: &View, name: Prunable, now: Time) {
+        let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.next_number() };
+        self.delta.doomed.insert(name, Some(doomed));
     }
 }
 
@@ -259,11 +268,9 @@ pub(crate) async fn write_marks(
     let folded = state::runs_to_fold(marks.len() as u64, &counts);
     let mut runs = Vec::new();
     for (hash, _) in &old[..folded] {
-        let name = layout::state(*hash);
-        let Some(bytes) = objects::map_hashed(job.store, &name, *hash).await? else { return Ok(false) };
-        let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
+        let Some(run) = view::overlay_run(job.store, *hash).await? else { return Ok(false) };
         if run.domain() != domain {
-            return Err(JobError::damaged(name, "it is of another domain"));
+            return Err(JobError::damaged(layout::state(*hash), "it is of another domain"));
         }
         runs.push(run);
         delta.overlays.insert((domain, *hash), None);

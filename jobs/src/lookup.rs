@@ -1,10 +1,11 @@
 //! Lookup: searches a domain's index for some ids on a remote store. It reads only the pieces in which the ids
 //! are expected. If the store maps objects, [`View`](crate::view::View) is used instead.
 
+use core::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_format::id::{ChunkId, DomainId, ObjectHash, PackTag};
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_format::index::ranged::{EntrySearch, FoundEntry, SegmentHead, Wanted};
 use copal_format::index::{LostCopies, Mark, Segment};
 use copal_format::layout;
@@ -134,6 +135,23 @@ impl FarIndex {
         Ok(heights)
     }
 
+    /// Whether a segment may name one of these packs, which ascend. Reads rows of packs and no entries: prune may have
+    /// removed most entries of a pack.
+    pub(crate) async fn may_name(&self, store: &dyn Store, packs: &[PackId]) -> Result<bool, JobError> {
+        let is_named = |part: &Entries| match part {
+            Entries::Whole(segment) => packs.iter().any(|pack| may_name(segment, pack)),
+            Entries::Far(..) => false,
+        };
+        if self.segments.iter().any(is_named) {
+            return Ok(true);
+        }
+        let far = self.segments.iter().filter_map(|part| match part {
+            Entries::Whole(_) => None,
+            Entries::Far(key, head) => Some(rows_may_name(store, key, head, packs)),
+        });
+        Ok(objects::join_few(PARTS, far).await?.contains(&true))
+    }
+
     /// The marks by which these ids or copies of them are lost. Both the ids and the result ascend.
     pub(crate) fn lost(&self, ids: &[ChunkId]) -> Vec<LostMark> {
         let marks_of = |id: &ChunkId| {
@@ -143,6 +161,64 @@ impl FarIndex {
         };
         ids.iter().flat_map(marks_of).copied().collect()
     }
+}
+
+/// Whether a segment may name a pack. Its packs ascend; one of unknown kind or place may be any pack.
+pub(crate) fn may_name<B: AsRef<[u8]>>(segment: &Segment<B>, pack: &PackId) -> bool {
+    let (mut low, mut high) = (0, segment.pack_count());
+    while low < high {
+        let middle = low.midpoint(high);
+        let Some(row) = segment.pack(middle) else { return true };
+        match row.id.cmp(pack) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Equal => return true,
+            Ordering::Greater => high = middle,
+        }
+    }
+    false
+}
+
+/// Like [`may_name`], for several packs, which ascend, and a segment of which ranges are read.
+async fn rows_may_name(store: &dyn Store, key: &Key, head: &SegmentHead, packs: &[PackId]) -> Result<bool, JobError> {
+    // The rows that were read last, and the position of the first of them.
+    let (mut start, mut rows): (u32, Vec<PackId>) = (0, Vec::new());
+    for pack in packs {
+        let (mut low, mut high) = (0, head.pack_count());
+        // Ids are hashes, so nearly every row is where the first guess expects it. Otherwise the range is halved.
+        let mut guess = Some(expected(pack, high));
+        loop {
+            if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+                if pack < first {
+                    high = high.min(start);
+                } else if pack > last {
+                    low = low.max(start + rows.len() as u32);
+                } else if rows.binary_search(pack).is_ok() {
+                    return Ok(true);
+                } else {
+                    break;
+                }
+            }
+            if low >= high {
+                break;
+            }
+            let middle = guess.take().unwrap_or(low.midpoint(high)).clamp(low, high - 1);
+            start = middle.saturating_sub(ROWS / 2).max(low);
+            let end = high.min(start + ROWS);
+            let (Some(first), Some(last)) = (head.pack_range(start), head.pack_range(end - 1)) else { return Ok(true) };
+            let bytes = read_part(store, key, first.start..last.end).await?;
+            rows = SegmentHead::packs(&bytes).map(|row| row.id).collect();
+            if rows.len() as u32 != end - start {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The position at which a pack is expected among so many, if their ids are evenly spread.
+fn expected(pack: &PackId, count: u32) -> u32 {
+    let [a, b, c, d, ..] = pack.0;
+    ((u64::from(u32::from_be_bytes([a, b, c, d])) * u64::from(count)) >> 32) as u32
 }
 
 /// Reads all segments of a domain and verifies their hashes, before an id that was not found counts as absent for good.
@@ -280,6 +356,8 @@ fn gone(key: &Key) -> JobError {
 const WHOLE: u64 = 256 << 10;
 /// Ids searched at the same time.
 const IDS: usize = 1 << 16;
+/// Rows of packs read at once, about 100 KiB.
+const ROWS: u32 = 2_048;
 /// Segments searched at the same time.
 const PARTS: usize = 16;
 /// Pieces of one segment read at the same time: a number of requests, and a number of bytes.

@@ -306,21 +306,24 @@ async fn read_overlay(
     domain: DomainId,
 ) -> Result<Result<Overlay<Bytes>, String>, JobError> {
     let names: Vec<ObjectHash> = state.overlays_of(domain).into_iter().map(|(hash, _)| hash).collect();
-    let calls = names.iter().map(|hash| {
-        let hash = *hash;
-        // Mapped, because an overlay may have a mark for every entry of the index.
-        async move { objects::map_hashed(store, &layout::state(hash), hash).await }
-    });
-    let mapped = objects::join(calls).await?;
+    let read = objects::join(names.iter().map(|hash| overlay_run(store, *hash))).await?;
     let mut runs = Vec::new();
-    for (hash, bytes) in names.iter().zip(mapped) {
-        let Some(bytes) = bytes else { return Ok(Err(layout::state(*hash))) };
-        let damaged = |error| JobError::damaged(layout::state(*hash), error);
-        let run = OverlayRun::parse(bytes).map_err(damaged)?;
-        run.verify().map_err(damaged)?;
+    for (hash, run) in names.iter().zip(read) {
+        let Some(run) = run else { return Ok(Err(layout::state(*hash))) };
         runs.push(run);
     }
     Ok(Ok(Overlay::new(runs)))
+}
+
+/// Reads an overlay run and verifies it; none if it is gone. Mapped, because it may have a mark for every entry of the
+/// index.
+pub(crate) async fn overlay_run(store: &dyn Store, hash: ObjectHash) -> Result<Option<OverlayRun<Bytes>>, JobError> {
+    let name = layout::state(hash);
+    let Some(bytes) = objects::map_hashed(store, &name, hash).await? else { return Ok(None) };
+    let damaged = |error| JobError::damaged(&name, error);
+    let run = OverlayRun::parse(bytes).map_err(damaged)?;
+    run.verify().map_err(damaged)?;
+    Ok(Some(run))
 }
 
 /// All runs that a root names, including the overlay runs that its `OverlayRuns` records name. None if one of those

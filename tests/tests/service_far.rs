@@ -110,6 +110,34 @@ fn a_pack_that_was_lost_and_is_named_again_is_lost_no_more_also_where_the_marks_
 }
 
 #[test]
+fn a_pack_that_is_named_again_is_found_among_the_thousands_of_a_large_segment() {
+    let (world, client) = World::with_client();
+    let mut writer = SegmentWriter::new(client.domain, [1; 16]);
+    let mut proposal = Proposal::default();
+    let mut named = Vec::new();
+    for seed in 0..6_000_u32 {
+        let pack = pack_of(&client, seed, &[id(seed.into())]);
+        writer.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
+        proposal.delta.packs.insert(pack.id, Some(pack_record(&pack)));
+        named.extend((seed % 500 == 0).then_some(pack));
+    }
+    let segment = writer.finish().unwrap();
+    proposal.delta.segments.insert((client.domain, segment.hash), Some(segment.record));
+    proposal.segments.push((segment.hash, segment.bytes));
+    block_on(commit(&world.job(), &world.view(), proposal)).unwrap().expect("nobody else writes");
+    // A new one, of an id that the index has.
+    named.push(pack_of(&client, 6_000, &[id(0)]));
+    for (at, pack) in named.iter().enumerate() {
+        let number = claim_packs(&world, &client, std::slice::from_ref(pack), None);
+        let slow = Slow::new(&world.store);
+        slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| false)).unwrap();
+        assert_eq!(world.receipt(&client, number).outcome, Outcome::Accepted);
+        let is_known = world.view().state.packs[&pack.id].accepted == Time(1);
+        assert_eq!(is_known, at + 1 < named.len(), "{at}");
+    }
+}
+
+#[test]
 fn a_damaged_or_missing_segment_ends_the_ingest_and_rejects_nothing() {
     for harm in ["head", "entries", "missing"] {
         let (world, client) = indexed(60_000, 0);

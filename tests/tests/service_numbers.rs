@@ -5,7 +5,7 @@ use copal_format::change::{Change, Operation};
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
-use copal_format::limits::NUMBER;
+use copal_format::limits::{NUMBER, ROOT_LEAP};
 use copal_format::manifest::Manifest;
 use copal_format::receipt::{Outcome, Reason, Receipt};
 use copal_format::repository::IngestBy;
@@ -13,6 +13,7 @@ use copal_format::root::Root;
 use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
+use copal_jobs::rebuild::{rebuild, unnamed_packs};
 use copal_store::Store;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, DAY, Tree, World, tree};
@@ -141,6 +142,35 @@ fn a_repository_whose_roots_are_far_up_goes_on() {
     }
     assert!(world.view().number() > report.root);
     goes_on(&world, &client, "still far up");
+}
+
+#[test]
+fn false_roots_that_leave_no_number_are_named_before_a_rebuild_begins() {
+    let (world, client, _) = begin();
+    // In steps that readers believe, up to the last number.
+    let steps: Vec<u64> = (1..1 << 13).map(|step| step * ROOT_LEAP).chain([NUMBER]).collect();
+    steps.iter().for_each(|number| world.put(&layout::root(*number), b"no root".to_vec()));
+    let before = world.names("");
+    let failures = [block_on(rebuild(&world.job())).map(drop), block_on(unnamed_packs(&world.job())).map(drop)];
+    for failed in failures {
+        let Err(JobError::Damaged { object, why }) = &failed else { panic!("{failed:?}") };
+        let [last, next] = [NUMBER, ((1 << 13) - 1) * ROOT_LEAP].map(layout::root);
+        assert!(*object == last && why.contains(&last) && why.contains(&next), "{object}: {why}");
+    }
+    assert_eq!(world.names(""), before);
+    steps.iter().for_each(|number| world.destroy(&layout::root(*number)));
+    goes_on_and_is_rebuilt(&world, &client, "without them");
+}
+
+#[test]
+fn a_false_root_that_only_the_rebuilt_root_would_lead_to_is_named_before_a_rebuild_begins() {
+    let (world, client, _) = begin();
+    let name = layout::root(world.view().number() + ROOT_LEAP + 500);
+    world.put(&name, b"no root".to_vec());
+    let failed = block_on(rebuild(&world.job())).map(drop);
+    assert!(matches!(&failed, Err(JobError::Damaged { object, .. }) if *object == name), "{failed:?}");
+    world.destroy(&name);
+    goes_on_and_is_rebuilt(&world, &client, "without it");
 }
 
 fn claim(world: &World, client: &Client, seen: u64) -> Manifest {

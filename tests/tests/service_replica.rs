@@ -1,18 +1,27 @@
-//! Replicas beside a source that goes on: what a sync does if a prune deletes while it copies.
+//! Replicas of a source that goes on, has lost records, or tells lies: a prune that deletes while a sync copies, gaps
+//! in chains, false heads, and clients that join between two syncs.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use copal_format::change::Operation;
 use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::limits::NUMBER;
+use copal_format::manifest::Manifest;
+use copal_format::state::{ClientHead, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::check;
-use copal_jobs::replica::{SyncError, found, sync};
+use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::rebuild::rebuild;
+use copal_jobs::replica::{SyncError, Synced, found, sync};
 use copal_jobs::view;
-use copal_store::Op;
 use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
-use copal_tests::kit::{Client, World, noise};
+use copal_store::{Op, Store};
+use copal_tests::kit::{Client, DAY, World, keep_last, noise};
 use futures::executor::block_on;
 
 /// A repository with one forgotten snapshot and another one.
@@ -97,4 +106,132 @@ fn a_sync_asks_for_each_missing_object_once_and_little_besides() {
     }
     let (objects, here, there) = requests(&round);
     assert!(objects > 20 && here <= 25 + objects && there <= 28 + objects, "{objects} {here} {there}");
+}
+
+/// A new replica, whose clock shows the same time as the source's.
+fn replica(world: &World) -> MemoryStore {
+    let target = MemoryStore::new();
+    target.set_now(block_on(world.store.now()).unwrap());
+    block_on(found(&world.job(), &target, &|_| true)).unwrap();
+    target
+}
+
+fn synced(world: &World, target: &MemoryStore) -> Synced {
+    block_on(sync(&world.job(), target, &|_| true)).unwrap()
+}
+
+/// The objects that were not copied, each with the reason.
+fn not_copied(synced: &Synced) -> Vec<(&str, &str)> {
+    synced.faults.iter().map(|fault| (fault.object.as_str(), fault.why.as_str())).collect()
+}
+
+/// A write-only client that has written every second manifest up to 2005. A rebuild moves its head to the last one.
+fn with_gaps(manifest: impl Fn(&World, &Client, u64) -> Vec<u8>) -> (World, Client) {
+    let (world, owner) = World::with_client();
+    world.back_up(&owner, &noise(1, 3, 5_000));
+    let client = world.register(2, Role::WriteOnly);
+    for number in (1..=2005).step_by(2) {
+        world.put(&layout::manifest(client.id, number), manifest(&world, &client, number));
+    }
+    world.rebuild();
+    assert_eq!(world.view().state.heads[&client.id].number, 2005);
+    (world, client)
+}
+
+#[test]
+fn a_thousand_gaps_in_the_chain_of_a_client_are_one_fault_and_block_no_sync() {
+    let (world, client) = with_gaps(|world, client, number| {
+        let before = if number == 1 { ObjectHash::NONE } else { ObjectHash([1; 32]) };
+        let manifest = Manifest::new(client.id, number, before, client.domain);
+        manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key())
+    });
+    let target = replica(&world);
+    let synced = synced(&world, &target);
+    assert!(synced.is_current);
+    let why = "the source does not have it any more; not copied either: 1001 more of this folder";
+    assert_eq!(not_copied(&synced), [(layout::manifest(client.id, 2).as_str(), why)]);
+    assert_eq!(block_on(view::read(&target)).unwrap().state, world.view().state);
+}
+
+#[test]
+fn a_thousand_manifests_that_their_client_has_not_signed_are_one_fault_and_block_no_sync() {
+    let (world, client) = with_gaps(|_, _, number| number.to_string().into());
+    let synced = synced(&world, &replica(&world));
+    assert!(synced.is_current);
+    let why = "its client has not signed it; not copied either: 2004 more of this folder";
+    assert_eq!(not_copied(&synced), [(layout::manifest(client.id, 1).as_str(), why)]);
+}
+
+#[test]
+fn what_is_lost_at_the_beginning_of_a_chain_is_named() {
+    let (world, client) = World::with_client();
+    world.back_up_daily(&client, [5_000, 6_000]);
+    world.change(&client, vec![keep_last(1)]);
+    world.wait(DAY);
+    assert_eq!(world.expire().expired.len(), 1);
+    let first = [layout::change(1), layout::expiry(1), layout::manifest(client.id, 1)];
+    first.iter().for_each(|name| world.destroy(name));
+    let synced = synced(&world, &replica(&world));
+    assert!(synced.is_current);
+    assert_eq!(synced.faults.iter().map(|fault| fault.object.clone()).collect::<Vec<_>>(), first);
+}
+
+#[test]
+fn heads_that_are_falsely_far_away_are_faults_and_do_not_keep_a_sync_from_ending() {
+    let (world, client) = begin();
+    let head = ClientHead { number: NUMBER, hash: ObjectHash::NONE, time: Time(0), decisions: Vec::new() };
+    let mut lie = Proposal { change_head: Some((NUMBER, ObjectHash::NONE)), ..Proposal::default() };
+    lie.delta.heads.insert(client.id, Some(head));
+    assert!(block_on(commit(&world.job(), &world.view(), lie)).unwrap().is_some());
+    let synced = synced(world, &replica(world));
+    assert!(synced.is_current);
+    let why = |more| format!("the source does not have it any more; not copied either: {more} more of this folder");
+    let expected = [(layout::change(2), why(NUMBER - 2)), (layout::manifest(client.id, 3), why(NUMBER - 3))];
+    assert_eq!(not_copied(&synced), expected.each_ref().map(|(object, why)| (object.as_str(), why.as_str())));
+}
+
+/// A snapshot, and another full client that was invited for an hour.
+fn invited() -> (World, SnapshotId, Client) {
+    let (world, owner) = World::with_client();
+    let snapshot = world.back_up(&owner, &noise(1, 3, 5_000));
+    let hour = Duration::from_secs(3_600);
+    let client = block_on(world.repository.invite(&world.store, 2, Role::Full, hour)).unwrap();
+    (world, snapshot, client)
+}
+
+/// The client joins. All that it ever signs is a change.
+fn join_and_forget(world: &World, client: &Client, snapshot: SnapshotId) {
+    world.put(&layout::client(client.id, 2), world.repository.joined(client, Time(0)));
+    world.change(client, vec![Operation::Forget(vec![snapshot])]);
+}
+
+/// What becomes of a snapshot in the replica after the next sync, as "sync --end" makes the state again.
+fn state_after_end(world: &World, target: &MemoryStore, snapshot: SnapshotId) -> SnapshotState {
+    let synced = synced(world, target);
+    assert!(synced.is_current && synced.faults.is_empty(), "{:?}", synced.faults);
+    block_on(rebuild(&world.job_of(target))).unwrap();
+    let view = block_on(view::read(target)).unwrap();
+    view.state.snapshots.values().find(|of| of.id == snapshot).expect("the snapshot is known").state
+}
+
+#[test]
+fn a_client_that_joined_in_time_between_two_syncs_counts_in_the_replica() {
+    let (world, snapshot, client) = invited();
+    let target = replica(&world);
+    assert!(synced(&world, &target).is_current);
+    let records = block_on(copal_store::list_all(&target, &format!("clients/{}/", client.id))).unwrap();
+    assert!(records.is_empty(), "an invitation waits in the source: {records:?}");
+    join_and_forget(&world, &client, snapshot);
+    assert_eq!(world.snapshot(snapshot).state, SnapshotState::Forgotten);
+    target.advance(DAY);
+    assert_eq!(state_after_end(&world, &target, snapshot), SnapshotState::Forgotten);
+}
+
+#[test]
+fn a_client_that_joined_late_does_not_count_in_a_replica_that_dates_its_records_anew() {
+    let (world, snapshot, client) = invited();
+    world.wait(DAY);
+    join_and_forget(&world, &client, snapshot);
+    assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
+    assert_eq!(state_after_end(&world, &replica(&world), snapshot), SnapshotState::Kept);
 }

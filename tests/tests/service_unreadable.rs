@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use copal_format::id::PackId;
+use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout;
+use copal_format::receipt::Outcome;
+use copal_format::repository::IngestBy;
 use copal_jobs::check::{self, Depth, Finding, Kind, Report};
+use copal_jobs::clients;
 use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::rebuild;
 use copal_store::fault::{Call, Fate, Fault};
 use copal_store::{Op, Store, StoreError};
@@ -163,6 +167,58 @@ fn a_rebuild_does_without_a_run_of_the_state_that_cannot_be_read_and_not_without
     let report = block_on(rebuild::rebuild(&world.job_of(&store))).unwrap();
     assert_eq!((report.lost, report.packs_lost.len()), (0, 0));
     assert!(world.check().is_ok());
+}
+
+#[test]
+fn one_copy_of_a_clients_record_that_cannot_be_read_stops_no_ingest_prune_or_rebuild() {
+    for copy in 0..2 {
+        let (world, client) = begin();
+        world.upload(&client, &files(2, 3));
+        let name = world.names("clients/")[copy].clone();
+        let ingest =
+            |store: &dyn Store| block_on(ingest(&world.job_of(store), IngestBy::Service, Scope::All, &|_| false));
+        let without_any = ingest(&failing(&world, |call| call.key.starts_with("clients/")));
+        assert!(matches!(without_any, Err(JobError::Store(StoreError::Io { .. }))), "{without_any:?}");
+        let store = failing(&world, move |call| call.key == name);
+        let answers = ingest(&store).unwrap();
+        assert!(matches!(&answers[..], [answer] if answer.outcome == Outcome::Accepted), "{answers:?}");
+        world.prune_on(&store, Duration::ZERO).unwrap();
+        let report = block_on(rebuild::rebuild(&world.job_of(&store))).unwrap();
+        assert_eq!((report.snapshots, report.lost), (2, 0), "{report:?}");
+        assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    }
+}
+
+#[test]
+fn a_version_of_a_record_of_which_no_copy_can_be_read_is_not_passed_over() {
+    let (world, client) = begin();
+    let last = (1, ObjectHash::of(&world.read(&layout::manifest(client.id, 1))));
+    block_on(world.repository.revoke(&world.store, &client, last, None)).unwrap();
+    let [first, copy] = [layout::client(client.id, 2), layout::client_copy(client.id, 2)];
+    let read = |unreadable: Vec<String>| {
+        let store = failing(&world, move |call| unreadable.iter().any(|name| name == call.key));
+        block_on(clients::read(&world.job_of(&store), client.id))
+    };
+    for one in [&first, &copy] {
+        assert!(read(vec![one.clone()]).unwrap().unwrap().revoked.is_some(), "{one}");
+    }
+    let unread = read(vec![first, copy]);
+    assert!(matches!(unread, Err(JobError::Store(StoreError::Io { .. }))), "{unread:?}");
+}
+
+#[test]
+fn a_rebuild_names_a_receipt_or_a_record_of_deletions_that_cannot_be_read_and_goes_on() {
+    for prefix in ["receipts/", "deletions/"] {
+        let (world, _) = begin();
+        world.prune(Duration::ZERO);
+        let name = world.names(prefix)[0].clone();
+        let also = name.clone();
+        let store = failing(&world, move |call| call.key == also);
+        let report = block_on(rebuild::rebuild(&world.job_of(&store))).unwrap();
+        assert_eq!(report.unreadable, [(name, "it cannot be read: Input/output error".to_owned())]);
+        assert_eq!((report.snapshots, report.lost), (1, 0), "{report:?}");
+        assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    }
 }
 
 #[test]

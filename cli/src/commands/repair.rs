@@ -64,8 +64,12 @@ pub(super) fn run(context: &Context<'_>, options: &Repair) -> Result<Exit, Failu
     };
     context.report.answer(&report)?;
     advise(context, &history, &hits);
-    let is_whole = report.lost == 0 && report.damaged.is_empty();
-    Ok(if is_whole { context.exit_of(&history) } else { Exit::Damage })
+    Ok(if is_whole(&report) { context.exit_of(&history) } else { Exit::Damage })
+}
+
+/// Whether everything is there. A page that does not fit its tree harms snapshots although nothing is lost.
+fn is_whole(report: &RepairReport) -> bool {
+    report.lost == 0 && report.damaged.is_empty() && report.snapshots.is_empty()
 }
 
 /// Accepts that manifests and changes are lost for good; returns their names.
@@ -101,5 +105,18 @@ fn advise(context: &Context<'_>, history: &History, hits: &Hits) {
         let label = if label.is_empty() { String::new() } else { format!(" --label {label}") };
         let command = format!("copal backup{label} {}", paths.join(" "));
         context.report.note(&format!("on {host}, \"{command}\" restores the data that is still there"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use copal_format::id::SnapshotId;
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_that_cannot_be_restored_whole_is_damage_although_nothing_is_lost() {
+        let harmed = RepairReport { snapshots: vec![SnapshotId([1; 16])], ..RepairReport::default() };
+        assert!(is_whole(&RepairReport::default()) && !is_whole(&harmed));
     }
 }

@@ -263,7 +263,7 @@ pub struct RepairReport {
 
 impl Answer for RepairReport {
     fn only_confirms(&self) -> bool {
-        self.lost == 0 && self.damaged.is_empty()
+        self.lost == 0 && self.damaged.is_empty() && self.snapshots.is_empty()
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -284,7 +284,7 @@ impl Answer for RepairReport {
         for name in &self.accepted {
             writeln!(out, "{name}: lost; no check counts it as damage any more")?;
         }
-        if self.healed + self.lost == 0 && self.damaged.is_empty() {
+        if self.healed + self.lost == 0 && self.damaged.is_empty() && self.snapshots.is_empty() {
             return writeln!(out, "nothing is lost");
         }
         let healed = things(self.healed, "chunk or page", "chunks and pages");

@@ -14,6 +14,7 @@ use copal_format::root::{Deletion, Root};
 use copal_format::wire::record::RecordError;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
+use copal_jobs::witness::refusal;
 use copal_jobs::{clients, objects};
 use copal_store::{Store, StoreError};
 
@@ -67,9 +68,18 @@ fn deleted(store: &dyn Store, name: &str) -> Result<bool, StoreError> {
 pub fn restore_record_copies(repository: &Repository, copies: &mut RestoredCopies) -> Result<(), JobError> {
     let (store, job) = (repository.store().as_ref(), repository.job());
     for client in wait(clients::below(store, "clients/"))? {
-        let survey = wait(clients::survey(&job, client))?;
+        let survey = match wait(clients::survey(&job, client)) {
+            Ok(survey) => survey,
+            // There is no whole copy to write again.
+            Err(error) => {
+                error.blame()?;
+                continue;
+            }
+        };
         let missing = survey.missing.into_iter().map(|copy| (copy, false));
-        for (copy, is_damaged) in missing.chain(survey.damaged.into_iter().map(|copy| (copy, true))) {
+        let unreadable = survey.unreadable.into_iter().map(|(copy, _)| copy);
+        let damaged = survey.damaged.into_iter().chain(unreadable).map(|copy| (copy, true));
+        for (copy, is_damaged) in missing.chain(damaged) {
             copies.write(store, copy.name, &copy.bytes, is_damaged)?;
         }
     }
@@ -85,11 +95,14 @@ pub fn restore_slots(store: &dyn Store, copies: &mut RestoredCopies) -> Result<(
         let mut whole = None;
         let mut others = Vec::new();
         for name in layout::slot(slot) {
-            match wait(objects::read(store, &name))? {
-                Some(bytes) if Slot::parse(&bytes).is_ok_and(|parsed| parsed.id() == slot) => {
+            match wait(objects::read(store, &name)) {
+                Ok(Some(bytes)) if Slot::parse(&bytes).is_ok_and(|parsed| parsed.id() == slot) => {
                     whole = Some((name, bytes));
                 }
-                found => others.push((name, found.is_some())),
+                Ok(found) => others.push((name, found.is_some())),
+                // A copy that the store does not give is damaged: the other one may be whole.
+                Err(error) if refusal(&error).is_some() => others.push((name, true)),
+                Err(error) => return Err(error),
             }
         }
         for (name, is_damaged) in others {
@@ -171,3 +184,38 @@ fn is_damage(error: &RecordError) -> bool {
 
 /// Records that are held in memory at a time.
 const AT_ONCE: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use copal_format::id::RepositoryId;
+    use copal_format::keys::owner::OwnerSecret;
+    use copal_format::keys::secret::Secret;
+    use copal_format::keys::slot::{Argon2Params, SlotInput, SlotParams, seal};
+    use copal_format::time::Time;
+    use copal_store::Op;
+    use copal_store::fault::{Call, Fate, Fault};
+    use copal_store::memory::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_of_a_slot_that_cannot_be_read_is_written_again_from_the_other_one() {
+        let secret = |byte| Secret::new([byte; 32]);
+        let owner = OwnerSecret::new(RepositoryId([1; 16]), secret(2), secret(3), secret(4));
+        let (id, argon2) = (SlotId([5; 16]), Argon2Params::default());
+        let params = SlotParams { id, created: Time(0), nonce: [0; 12], salt: [0; 16], argon2 };
+        let slot = Bytes::from(seal(&SlotInput::KeyFile(secret(7)), &params, &owner));
+        for bad in layout::slot(id) {
+            let inner = MemoryStore::new();
+            for name in layout::slot(id) {
+                wait(inner.create(&objects::key(name), slot.clone())).unwrap();
+            }
+            let key = bad.clone();
+            let store = Fault::at(&inner, move |call: &Call<'_>| call.op == Op::Read && call.key == key, Fate::broken);
+            let mut copies = RestoredCopies::default();
+            restore_slots(&store, &mut copies).unwrap();
+            assert_eq!(copies, RestoredCopies { restored: vec![bad.clone()], ..RestoredCopies::default() });
+            assert_eq!(wait(objects::read(&inner, &bad)).unwrap(), Some(slot.clone()));
+        }
+    }
+}

@@ -27,11 +27,13 @@ use copal_format::number::reached;
 use copal_format::receipt::IngestBy;
 use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::seal::SessionCipher;
-use copal_format::wire::record::RecordError;
+use copal_format::wire::DecodeError;
+use copal_format::wire::record::{Kind, RecordError};
 use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
 use copal_jobs::objects;
 use copal_jobs::scratch::Files;
+use copal_jobs::witness::refusal;
 use copal_store::reserve::Reserve;
 use copal_store::{Store, StoreError};
 use futures::future::try_join;
@@ -244,7 +246,7 @@ impl Repository {
 
 type NamedDescriptor = (String, Result<Descriptor, DescriptorError>);
 
-/// All descriptors, the oldest first.
+/// All descriptors, the oldest first. One that the store has and does not give counts as damaged.
 pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
     wait(read_descriptors(store))
 }
@@ -257,8 +259,14 @@ async fn read_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, Sto
     let mut descriptors = Vec::new();
     for (name, read) in names.iter().zip(objects::read_many(store, &names).await) {
         let Some(version) = layout::trailing_number(name).filter(|version| *version <= last) else { continue };
-        if let Some(bytes) = read? {
-            descriptors.push((name.clone(), Descriptor::decode(version, &bytes)));
+        match read {
+            Ok(Some(bytes)) => descriptors.push((name.clone(), Descriptor::decode(version, &bytes))),
+            Ok(None) => {}
+            Err(error) if refusal(&error).is_some() => {
+                let unread = DecodeError::new(0, "the store does not give what is there");
+                descriptors.push((name.clone(), Err(RecordError::malformed(Kind::Descriptor)(unread).into())));
+            }
+            Err(error) => return Err(error),
         }
     }
     Ok(descriptors)
@@ -286,5 +294,38 @@ fn newest_descriptor(descriptors: &[NamedDescriptor], owner: &OwnerSecret) -> Re
             Ok(Newest::Damaged(object.clone(), DescriptorError::Record(error.clone())))
         }
         Err(source) => Err(OpenError::Descriptor { object: object.clone(), source: source.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use copal_format::keys::secret::Secret;
+    use copal_format::time::Time;
+    use copal_store::Op;
+    use copal_store::fault::{Call, Fate, Fault};
+    use copal_store::memory::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn a_descriptor_that_cannot_be_read_is_damaged_and_hides_no_other() {
+        let secret = |byte| Secret::new([byte; 32]);
+        let owner = OwnerSecret::new(RepositoryId([1; 16]), secret(2), secret(3), secret(4));
+        let inner = MemoryStore::new();
+        for version in 1..=2 {
+            let first = Descriptor::new(&owner, Time(0), IngestBy::Client, DomainId([5; 16]));
+            let bytes = Bytes::from(Descriptor { version, ..first }.sign(&owner.signing_key()));
+            wait(inner.create(&objects::key(layout::descriptor(version)), bytes)).unwrap();
+        }
+        for bad in 1..=2 {
+            let key = layout::descriptor(bad);
+            let store = Fault::at(&inner, move |call: &Call<'_>| call.op == Op::Read && call.key == key, Fate::broken);
+            let listed = list_descriptors(&store).unwrap();
+            let whole: Vec<Option<u64>> = listed.iter().map(|(_, read)| Some(read.as_ref().ok()?.version)).collect();
+            assert_eq!(whole, [1, 2].map(|version| (version != bad).then_some(version)));
+            let newest = newest_descriptor(&listed, &owner).unwrap();
+            assert_eq!(matches!(newest, Newest::Damaged(..)), bad == 2, "an older one does not replace the newest");
+        }
     }
 }

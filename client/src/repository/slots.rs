@@ -48,13 +48,20 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
         return Err(RemoveError::Overtaken { own });
     }
     let target = copies(id)?;
-    let Some((first, others)) = target.split_first() else { return Ok(()) };
-    wait(store.delete(&objects::key(first.0.clone())))?;
+    let Some((name, bytes)) = target.first() else { return Ok(()) };
+    wait(store.delete(&objects::key(name.clone())))?;
     if !is_whole()? {
-        wait(store.create(&objects::key(first.0.clone()), first.1.clone()))?;
+        wait(store.create(&objects::key(name.clone()), bytes.clone()))?;
         return Err(RemoveError::Overtaken { own });
     }
-    Ok(others.iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name.clone()))))?)
+    // Looks again until nothing is left: a repair may have written the deleted copy anew meanwhile.
+    loop {
+        let left = copies(id)?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        left.into_iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name))))?;
+    }
 }
 
 /// Removes slots that were added in vain. A store that deletes nothing keeps them.
@@ -145,5 +152,24 @@ mod tests {
         let overtaken = remove_slot(&store, OTHER, OWN);
         assert!(matches!(overtaken, Err(RemoveError::Overtaken { own: OWN })), "{overtaken:?}");
         assert_eq!((left(inner.as_ref(), OWN), left(inner.as_ref(), OTHER)), (1, 2));
+    }
+
+    #[test]
+    fn a_copy_that_a_repair_writes_meanwhile_goes_too() {
+        let inner = Arc::new(MemoryStore::new());
+        put(inner.as_ref(), OWN);
+        put(inner.as_ref(), OTHER);
+        let beside = inner.clone();
+        let store = Fault::new(inner.clone(), move |call: &Call<'_>| {
+            // The repair has seen the first copy missing and the second one whole.
+            if call.op == Op::Delete && call.key == layout::slot(OTHER)[1] {
+                let missing = Key::new(layout::slot(OTHER)[0].clone()).unwrap();
+                let written = beside.create(&missing, Bytes::from_static(b"a slot"));
+                written.now_or_never().expect("memory answers at once").unwrap();
+            }
+            Fate::Proceed
+        });
+        remove_slot(&store, OTHER, OWN).unwrap();
+        assert_eq!((left(inner.as_ref(), OWN), left(inner.as_ref(), OTHER)), (2, 0));
     }
 }

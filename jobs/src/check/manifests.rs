@@ -54,11 +54,11 @@ pub(super) async fn check(
     let reads = steps.try_flatten().map_ok(|step| step.read(job.store).map(Ok)).try_buffered(windows().at_once);
     let mut reads = std::pin::pin!(reads);
     let mut steps = Steps { budget, left: 8 * windows().at_once };
-    let (mut at, mut before) = (0, Before::of(0));
+    let (mut at, mut before) = (0, Before { number: 0, hash: None });
     while let Some(Read { step, manifest, receipt }) = reads.try_next().await? {
         match step.number {
             None => {
-                before = Before::of(step.chain.last);
+                before = step.chain.before();
                 report.findings.extend(step.chain.found.iter().cloned());
             }
             Some(number) => step.chain.check(job, number, (manifest, receipt), &mut before, report)?,
@@ -70,6 +70,9 @@ pub(super) async fn check(
         if let Some((client, number)) = next
             && steps.is_over()
         {
+            if !step.is_last {
+                step.chain.report_gap_to(number, &before, report);
+            }
             report.clients_left = (due.len() - at) as u64;
             return Ok(Chains::Behind(Link { client, number, goes_first: false }));
         }
@@ -129,14 +132,6 @@ struct Before {
     hash: Option<ObjectHash>,
 }
 
-impl Before {
-    /// The manifest before `last`, for a check that continues at `last`. The check reads `last` again, because the next
-    /// manifest must name its hash.
-    fn of(last: u64) -> Self {
-        Self { number: last.saturating_sub(1), hash: (last == 0).then_some(ObjectHash::NONE) }
-    }
-}
-
 impl Chain {
     /// Checks a client's records, and lists its manifests and the answers to them.
     async fn look(job: &JobContext<'_>, (client, last): (ClientId, u64), is_known: bool) -> Result<Self, JobError> {
@@ -148,10 +143,31 @@ impl Chain {
         Ok(Self { client, last, key, manifests, receipts, found: report.findings })
     }
 
+    /// The manifest before the first step. Manifest `last` is read again, because the next one must name its hash. If
+    /// it is missing, the last check has reported it with all that were missing before it.
+    fn before(&self) -> Before {
+        let number = if self.manifests.contains(&self.last) { self.last.saturating_sub(1) } else { self.last };
+        Before { number, hash: (self.last == 0).then_some(ObjectHash::NONE) }
+    }
+
+    /// Reports the manifests that are missing up to `number`, where this check ends. Those missing at the end of the
+    /// chain are found elsewhere.
+    fn report_gap_to(&self, number: u64, before: &Before, report: &mut Report) {
+        let goes_on = self.manifests.range(number..=self.answered()).next().is_some();
+        if self.key.is_some() && goes_on && !self.manifests.contains(&number) {
+            report.add_gap((before.number + 1, number), |gone| layout::manifest(self.client, gone));
+        }
+    }
+
+    /// The number of the last receipt.
+    fn answered(&self) -> u64 {
+        self.receipts.last().copied().unwrap_or(0)
+    }
+
     /// The steps from manifest `last` on. A client may write anything after the last receipt, and leave gaps there:
     /// nothing relies on it.
     fn steps(self) -> Vec<Step> {
-        let answered = self.receipts.last().copied().unwrap_or(0);
+        let answered = self.answered();
         let due = self.manifests.union(&self.receipts).copied();
         let due: Vec<u64> = due.filter(|number| (self.last..=answered).contains(number)).collect();
         let (chain, last) = (Arc::new(self), due.last().copied());
@@ -227,6 +243,9 @@ async fn manifest_key(
     };
     for copy in survey.damaged {
         report.add(Kind::Damaged, copy.name, "it differs from the other copy, which is sound");
+    }
+    for (copy, why) in survey.unreadable {
+        report.add(Kind::Damaged, copy.name, why);
     }
     for name in survey.contradicting {
         report.add(Kind::Damaged, name, "it differs from the other copy, and both are signed");

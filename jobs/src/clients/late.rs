@@ -40,7 +40,7 @@ impl Records<'_> {
             return Ok(false);
         }
         // A copy that was lost and written again is younger than the record, so the others are read too.
-        let all = fetch(self.job, self.times.keys().filter(|(version, _)| *version <= 2)).await?;
+        let all = fetch(self.job, self.times.keys().filter(|(version, _)| *version <= 2)).await?.bytes;
         Ok(self.is_overdue(&all) && !self.is_established().await?)
     }
 

@@ -8,7 +8,7 @@ use copal_format::id::{ChunkId, DomainId, ObjectHash};
 use copal_format::index::ranged::SegmentHead;
 use copal_format::index::{NewSegment, Segment, Sequence};
 use copal_format::layout::{self, Prunable};
-use copal_format::state::{DoomedRecord, DoomedState, SegmentRecord};
+use copal_format::state::SegmentRecord;
 use copal_format::time::Time;
 use copal_store::StoreError;
 
@@ -54,8 +54,7 @@ impl Merged {
         let mut proposal = Proposal::default();
         for (hash, _) in &self.parts {
             proposal.delta.segments.insert((domain, *hash), None);
-            let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.next_number() };
-            proposal.delta.doomed.insert(Prunable::Segment(*hash), Some(doomed));
+            proposal.doom(view, Prunable::Segment(*hash), now);
         }
         for (hash, record) in &self.made {
             proposal.delta.segments.insert((domain, *hash), Some(record.clone()));

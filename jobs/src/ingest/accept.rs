@@ -10,7 +10,7 @@ use copal_format::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge}
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::manifest::VerifiedManifest;
 use copal_format::pack::PackTable;
-use copal_format::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord};
+use copal_format::state::{Decision, PackClaim, PackRecord};
 use copal_format::time::Time;
 use copal_store::StoreError;
 
@@ -76,17 +76,18 @@ impl Pass<'_> {
     ) -> Result<BTreeMap<PackId, PackRecord>, JobError> {
         let mut before = BTreeMap::new();
         let mut unknown = Vec::new();
-        for (id, table) in tables(findings) {
+        for (id, _) in tables(findings) {
             match self.proposal.delta.packs.get(id).cloned().flatten() {
                 Some(record) => drop(before.insert(*id, record)),
-                None => unknown.push((table.ids[0], *id)),
+                None => unknown.push(*id),
             }
         }
         unknown.sort_unstable();
-        // Loads all pack records only if one of these packs may be among them.
-        if self.may_hold(domain, &unknown).await? {
+        // Loads all pack records only if one of these packs may be among them. The index tells: a pack without entries
+        // there is doomed and has no record.
+        if self.may_name(domain, &unknown).await? {
             let records = self.view.packs(self.job.store).await?;
-            before.extend(unknown.iter().filter_map(|(_, id)| Some((*id, records.get(id)?.clone()))));
+            before.extend(unknown.iter().filter_map(|id| Some((*id, records.get(id)?.clone()))));
         }
         Ok(before)
     }
@@ -100,7 +101,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Clears the lost marks of ids and packs that are back, except packs found forged with the key.
+    /// Clears the lost marks of ids and packs that are back, except packs found forged with the key. Entries of these
+    /// that a prune had removed come back as lost.
     async fn clear_lost(
         &mut self,
         domain: DomainId,
@@ -115,7 +117,13 @@ impl Pass<'_> {
             copies
         };
         let lost = self.lost(domain, &copies(&|_| true)).await?;
-        let whole = copies(&|id| !before.get(id).is_some_and(PackRecord::is_forged));
+        let is_forged = |id: &PackId| before.get(id).is_some_and(PackRecord::is_forged);
+        let marked: BTreeSet<(ChunkId, PackTag)> = lost.iter().map(|(id, tag, _)| (*id, *tag)).collect();
+        for copy in copies(&is_forged).into_iter().filter(|copy| !marked.contains(copy)) {
+            let mark = Mark { bits: Bits::LOST | Bits::WANTED, time: self.now };
+            self.proposal.overlay.entry(domain).or_default().insert(copy, mark);
+        }
+        let whole = copies(&|id| !is_forged(id));
         for (id, tag, old) in lost {
             let at = whole.partition_point(|copy| *copy < (id, tag));
             if whole.get(at).is_some_and(|copy| *copy == (id, tag) || (tag == PackTag::NONE && copy.0 == id)) {
@@ -144,9 +152,7 @@ impl Pass<'_> {
                         Segment::parse(&bytes[..]).map_err(|error| JobError::damaged(layout::segment(*old), error))?,
                     );
                     self.proposal.delta.segments.insert((domain, *old), None);
-                    let root = self.view.next_number();
-                    let doomed = DoomedRecord { state: DoomedState::Doomed, time: self.now, root };
-                    self.proposal.delta.doomed.insert(Prunable::Segment(*old), Some(doomed));
+                    self.proposal.doom(&self.view, Prunable::Segment(*old), self.now);
                 }
                 let parts: Vec<&Segment<&[u8]>> = parts.iter().collect();
                 merge(domain, self.job.random(), &parts, |_| true)?

@@ -54,16 +54,15 @@ impl Pass<'_> {
         Ok(is_there)
     }
 
-    /// Whether the index may hold one of these packs. They come with their first ids, in ascending order. On a remote
-    /// store, only the ids are looked up, in whatever pack they are.
-    pub(super) async fn may_hold(&mut self, domain: DomainId, packs: &[(ChunkId, PackId)]) -> Result<bool, JobError> {
+    /// Whether the index may name one of these packs, which ascend. It names a pack as long as it has any entry of it.
+    pub(super) async fn may_name(&mut self, domain: DomainId, packs: &[PackId]) -> Result<bool, JobError> {
         self.open([domain].into()).await?;
         if let Some(far) = self.far.get(&domain) {
-            let ids: Vec<ChunkId> = packs.iter().map(|(id, _)| *id).collect();
-            return Ok(far.heights(self.job.store, &ids, Counted::Any).await?.iter().any(Option::is_some));
+            return far.may_name(self.job.store, packs).await;
         }
         let Some(index) = self.view.index(domain) else { return Ok(false) };
-        Ok(packs.iter().any(|(id, pack)| index.copies(id).any(|(place, _)| place.pack == *pack)))
+        let mut segments = index.segments().iter();
+        Ok(segments.any(|segment| packs.iter().any(|pack| lookup::may_name(segment, pack))))
     }
 
     /// Verifies, once per pass, the hashes of a domain's segments. A flipped bit in an id makes it seem absent, and the

@@ -37,8 +37,7 @@ impl Cleared {
 
 /// Lists an object as doomed.
 pub(super) fn doom(view: &View, name: Prunable, now: Time, proposal: &mut Proposal) {
-    let doomed = DoomedRecord { state: DoomedState::Doomed, time: now, root: view.next_number() };
-    proposal.delta.doomed.insert(name, Some(doomed));
+    proposal.doom(view, name, now);
 }
 
 /// The names that the next root dooms.

@@ -19,7 +19,7 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
 use crate::objects;
-use crate::view::View;
+use crate::view::{View, overlay_run};
 
 /// One domain's part of a decision.
 pub(super) struct Replay<'s> {
@@ -287,11 +287,7 @@ impl<'s> Replay<'s> {
                 runs.push((*run).clone());
                 continue;
             }
-            let name = layout::state(*hash);
-            let Some(bytes) = objects::map_hashed(job.store, &name, *hash).await? else { return Ok(None) };
-            let damaged = |error| JobError::damaged(&name, error);
-            let run = OverlayRun::parse(bytes).map_err(damaged)?;
-            run.verify().map_err(damaged)?;
+            let Some(run) = overlay_run(job.store, *hash).await? else { return Ok(None) };
             runs.push(run);
         }
         let gone = old.iter().filter(|(hash, _)| !named.contains(hash)).map(|(_, run)| *run);

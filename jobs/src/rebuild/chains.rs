@@ -130,7 +130,7 @@ async fn read_chain(
     let manifests = objects::list(job.store, &format!("manifests/{client}/")).await?;
     let written = manifests.iter().filter_map(|listed| layout::trailing_number(listed.key.as_str()));
     let last = reached(0, CHAIN_LEAP, written);
-    chain.answered = last_answered(job, client, last, numbers).await?;
+    chain.answered = last_answered(job, (client, last), numbers, report).await?;
     for listed in manifests {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name).filter(|number| *number <= last) else {
@@ -139,7 +139,7 @@ async fn read_chain(
         };
         let Some(bytes) = objects::read(job.store, name).await? else { continue };
         let hash = ObjectHash::of(&bytes);
-        let receipt = match objects::read(job.store, &layout::receipt(client, number)).await? {
+        let receipt = match report.given(objects::read(job.store, &layout::receipt(client, number)).await)? {
             Some(bytes) => Receipt::decode(client, number, &bytes).ok(),
             None => None,
         };
@@ -185,12 +185,13 @@ async fn read_chain(
     Ok(chain)
 }
 
-/// The highest number with a receipt. A receipt with a higher number than all manifests counts only if it is valid.
+/// The highest number with a receipt. A receipt with a higher number than all manifests, `last`, counts only if it is
+/// valid.
 async fn last_answered(
     job: &JobContext<'_>,
-    client: ClientId,
-    last: u64,
+    (client, last): (ClientId, u64),
     numbers: &mut Numbers,
+    report: &mut Report,
 ) -> Result<u64, JobError> {
     let mut answered = 0;
     for listed in objects::list(job.store, &format!("receipts/{client}/")).await? {
@@ -199,7 +200,7 @@ async fn last_answered(
             answered = number;
             continue;
         }
-        let bytes = objects::read(job.store, listed.key.as_str()).await?;
+        let bytes = report.given(objects::read(job.store, listed.key.as_str()).await)?;
         let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
         let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
         let Some(receipt) = receipt.filter(|_| number <= answered.max(last).saturating_add(CHAIN_LEAP)) else {

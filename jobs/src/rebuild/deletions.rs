@@ -27,7 +27,7 @@ impl Deleted {
         let mut deleted = Self { names: BTreeSet::new(), roots: Vec::new() };
         for listed in objects::list(job.store, "deletions/").await? {
             let name = listed.key.as_str();
-            let Some(bytes) = objects::read(job.store, name).await? else { continue };
+            let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
             match Deletion::decode(&bytes) {
                 Ok(deletion) => {
                     deleted.roots.push(deletion.root_number);

@@ -21,6 +21,7 @@ use copal_format::repository::IngestBy;
 use copal_format::root::Deletion;
 use copal_format::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
+use copal_store::StoreError;
 
 use crate::baseline;
 use crate::check::accepted_losses;
@@ -75,10 +76,22 @@ pub struct Report {
     pub lost: u64,
 }
 
+impl Report {
+    /// Returns what was read; none if the object is gone, or if the store refuses it, which is reported.
+    fn given(&mut self, read: Result<Option<Bytes>, StoreError>) -> Result<Option<Bytes>, JobError> {
+        read.or_else(|error| {
+            self.unreadable.push(JobError::from(error).blame()?);
+            Ok(None)
+        })
+    }
+}
+
 /// Packs in `packs/` that no manifest names: the manifest was lost, or never written. Somebody with the owner's key can
 /// verify them and pass the genuine ones to [`rebuild_with`].
 pub async fn unnamed_packs(job: &JobContext<'_>) -> Result<Vec<PackId>, JobError> {
-    let chains = read_chains(job, &mut Numbers::default(), &mut Report::default()).await?;
+    let mut numbers = Numbers::of_roots(job, Vec::new(), 0).await?;
+    numbers.next()?;
+    let chains = read_chains(job, &mut numbers, &mut Report::default()).await?;
     let named = named_by(job, &chains);
     let listed = objects::list(job.store, "packs/").await?;
     let packs = listed.iter().filter_map(|listed| Some(layout::pack_of(listed.key.as_str())?.1));
@@ -102,6 +115,8 @@ pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen
     let now = job.now().await?;
     let mut deleted = Deleted::read(job, &mut report).await?;
     let mut numbers = Numbers::of_roots(job, deleted.roots.clone(), seen).await?;
+    // Fails before the long work if no number is left for the new root.
+    numbers.next()?;
     let chains = read_chains(job, &mut numbers, &mut report).await?;
     let told = Told::read(job, numbers.newest()).await?;
     let recorded = Recorded::read(job, &told.runs).await?;
@@ -165,7 +180,7 @@ async fn fold(
     let contents = Contents::of(&packs);
     let absence = Absence::find(recorded, (chains, &named), (&packs, &unread), &deleted.names, &mut report);
 
-    let mut proposal = Proposal { rebuilt_as: Some(numbers.next()), ..Proposal::default() };
+    let mut proposal = Proposal { rebuilt_as: Some(numbers.next()?), ..Proposal::default() };
     let mut unanswered = Vec::new();
     let mut answering = Answering::new(&contents, &absence, now);
     for chain in chains {

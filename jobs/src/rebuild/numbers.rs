@@ -16,6 +16,8 @@ pub(super) struct Numbers {
     /// The newest root that readers believe, or that was surely there.
     known: u64,
     told: Vec<u64>,
+    /// The numbers of the objects in `roots/`, the highest first.
+    roots: Vec<u64>,
 }
 
 impl Numbers {
@@ -23,8 +25,9 @@ impl Numbers {
     pub(super) async fn of_roots(job: &JobContext<'_>, deletions: Vec<u64>, seen: u64) -> Result<Self, JobError> {
         let listed = Listed::read(job.store).await?.numbers.first().copied().unwrap_or(0);
         let roots = objects::list(job.store, "roots/").await?;
-        let roots = roots.iter().filter_map(|root| layout::root_number(root.key.as_str()));
-        Ok(Self { known: listed.max(seen), told: roots.chain(deletions).collect() })
+        let roots: Vec<u64> = roots.iter().filter_map(|root| layout::root_number(root.key.as_str())).collect();
+        let told = roots.iter().copied().chain(deletions).collect();
+        Ok(Self { known: listed.max(seen), told, roots })
     }
 
     /// Adds a number that a manifest or receipt tells of.
@@ -44,11 +47,25 @@ impl Numbers {
         reached(self.known.min(NUMBER - 2 * ROOT_LEAP), ROOT_LEAP, told)
     }
 
-    /// The number of the rebuilt root.
-    pub(super) fn next(&self) -> u64 {
-        self.newest() + GAP
+    /// The number of the rebuilt root. Fails if readers would believe a higher one, because then nobody would read the
+    /// rebuilt root. False names can lead up to the very highest numbers, or lie where only the rebuilt root leads.
+    pub(super) fn next(&self) -> Result<u64, JobError> {
+        let next = self.newest() + GAP;
+        let highest = reached(next, ROOT_LEAP, self.roots.iter().copied());
+        let above = self.roots.iter().filter(|root| (next + 1..=highest).contains(*root));
+        let names: Vec<String> = above.map(|root| layout::root(*root)).collect();
+        let Some(first) = names.first() else { return Ok(next) };
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let names_first = names[..names.len().min(NAMED)].join(", ");
+        let why = format!("no rebuilt root can stand above it; delete what is no root: {names_first}{more}");
+        Err(JobError::damaged(first, why))
     }
 }
 
 /// How far a rebuilt root stands above the highest number that is believed.
 const GAP: u64 = 1000;
+/// How many names an error lists.
+const NAMED: usize = 10;

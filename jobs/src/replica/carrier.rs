@@ -1,9 +1,12 @@
 //! Carrier: takes objects from one store to another, and notes what cannot be taken.
 
-use core::ops::AddAssign;
+use core::fmt::Display;
+use core::ops::{AddAssign, RangeInclusive};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use copal_format::layout;
 use copal_format::limits::RECORD_BYTES;
 use copal_store::{Created, Key, Listed, Store, StoreError};
 use futures::stream::{self, TryStreamExt};
@@ -20,7 +23,7 @@ pub type GoesOn<'a> = dyn Fn(u64) -> bool + Send + Sync + 'a;
 /// Something that was not copied.
 #[derive(serde::Serialize, Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The object's name.
+    /// The object's name. Of several numbered records of one folder, the first.
     pub object: String,
     /// The reason, in words.
     pub why: String,
@@ -55,9 +58,14 @@ pub(super) struct Carrier<'a> {
 struct Notes {
     stored: Sum,
     faults: Vec<Fault>,
+    /// Numbered records that cannot be copied, by folder.
+    lost: BTreeMap<String, Lost>,
     /// Names of what the source's state needs and the source does not have.
     gone: Vec<String>,
 }
+
+/// Numbered records of one folder that cannot be copied: ranges by first number, with the last number and the reason.
+type Lost = BTreeMap<u64, (u64, String)>;
 
 impl<'a> Carrier<'a> {
     pub(super) fn new(source: &'a JobContext<'a>, target: &'a dyn Store, goes_on: &'a GoesOn<'a>) -> Self {
@@ -68,22 +76,46 @@ impl<'a> Carrier<'a> {
         self.notes().stored
     }
 
-    pub(super) fn faults(&self) -> Vec<Fault> {
-        self.notes().faults.clone()
+    /// What could not be copied, without the records whose loss the owner has accepted.
+    pub(super) fn faults(&self, accepted: &BTreeSet<String>) -> Vec<Fault> {
+        let notes = self.notes();
+        let of_folders = notes.lost.iter().filter_map(|(folder, lost)| fault_of(folder, lost, accepted));
+        notes.faults.iter().cloned().chain(of_folders).collect()
     }
 
     /// Notes that an object cannot be copied. Fails once there are too many.
-    pub(super) fn fault(&self, object: impl Into<String>, why: impl core::fmt::Display) -> Result<(), SyncError> {
-        let mut notes = self.notes();
-        notes.faults.push(Fault { object: object.into(), why: why.to_string() });
-        if notes.faults.len() > FAULTS { Err(SyncError::Riddled(FAULTS)) } else { Ok(()) }
+    pub(super) fn fault(&self, object: impl Into<String>, why: impl Display) -> Result<(), SyncError> {
+        let (object, why) = (object.into(), why.to_string());
+        if let Some(number) = layout::trailing_number(&object) {
+            return self.lose(object.trim_end_matches(|c: char| c.is_ascii_digit()), number..=number, why);
+        }
+        self.note(|notes| notes.faults.push(Fault { object, why }))
+    }
+
+    /// Notes that numbered records of a folder cannot be copied. All records of a folder are one fault: otherwise one
+    /// client could leave so many gaps in its chain that every sync fails.
+    pub(super) fn lose(
+        &self,
+        folder: &str,
+        numbers: RangeInclusive<u64>,
+        why: impl Into<String>,
+    ) -> Result<(), SyncError> {
+        let (first, last) = numbers.into_inner();
+        self.note(|notes| {
+            notes.lost.entry(folder.to_owned()).or_default().insert(first, (last, why.into()));
+        })
     }
 
     /// Notes that the source does not have an object that its state needs: it was pruned meanwhile, or is lost.
     pub(super) fn gone(&self, object: String) -> Result<(), SyncError> {
+        self.note(|notes| notes.gone.push(object))
+    }
+
+    fn note(&self, add: impl FnOnce(&mut Notes)) -> Result<(), SyncError> {
         let mut notes = self.notes();
-        notes.gone.push(object);
-        if notes.gone.len() > FAULTS { Err(SyncError::Riddled(FAULTS)) } else { Ok(()) }
+        add(&mut notes);
+        let faults = notes.faults.len() + notes.lost.len();
+        if faults.max(notes.gone.len()) > FAULTS { Err(SyncError::Riddled(FAULTS)) } else { Ok(()) }
     }
 
     /// Whether the source lacks something.
@@ -94,7 +126,15 @@ impl<'a> Carrier<'a> {
     /// Counts what the source lacks as lost.
     pub(super) fn settle_gone(&self) -> Result<(), SyncError> {
         let gone = std::mem::take(&mut self.notes().gone);
-        gone.into_iter().try_for_each(|object| self.fault(object, "the source does not have it any more"))
+        gone.into_iter().try_for_each(|object| self.fault(object, GONE))
+    }
+
+    /// What the source has below a prefix, and the replica has not.
+    pub(super) async fn missing(&self, prefix: &str, most: usize) -> Result<Vec<Listed>, SyncError> {
+        let there = list(self.target, prefix, None, most).await?;
+        let there: BTreeSet<Key> = there.into_iter().map(|listed| listed.key).collect();
+        let here = list(self.source.store, prefix, None, most).await?;
+        Ok(here.into_iter().filter(|listed| !there.contains(&listed.key)).collect())
     }
 
     /// Reads an object of the source that has at most `most` bytes; none if it is longer or cannot be read, which is then
@@ -164,6 +204,22 @@ impl<'a> Carrier<'a> {
     }
 }
 
+/// The fault of a folder: names its first lost record and counts the others. None if the owner has accepted all losses.
+fn fault_of(folder: &str, lost: &Lost, accepted: &BTreeSet<String>) -> Option<Fault> {
+    let name = |number: u64| format!("{folder}{number:020}");
+    let first = lost.iter().find_map(|(first, (last, why))| {
+        let mut numbers = *first..=*last;
+        Some((numbers.find(|number| !accepted.contains(&name(*number)))?, why))
+    });
+    let (first, why) = first?;
+    let count = |(first, (last, _)): (&u64, &(u64, String))| {
+        last - first + 1 - accepted.range(name(*first)..=name(*last)).count() as u64
+    };
+    let more = lost.iter().map(count).sum::<u64>() - 1;
+    let why = if more == 0 { why.clone() } else { format!("{why}; not copied either: {more} more of this folder") };
+    Some(Fault { object: name(first), why })
+}
+
 /// Calls `act` for each of many things, for at most `few` at the same time.
 pub(super) async fn each<T: Send, F: Future<Output = Result<(), SyncError>> + Send>(
     few: usize,
@@ -206,6 +262,8 @@ pub(super) async fn list(
 
 /// The most bytes of a signed or plain record: its text, and what stands around it.
 pub(super) const RECORD: u64 = RECORD_BYTES as u64 + (64 << 10);
+/// Why a record that the state needs is not copied.
+pub(super) const GONE: &str = "the source does not have it any more";
 /// How many things may fail to be copied before a sync gives up.
 const FAULTS: usize = 1_000;
 const PAGE: usize = 1_000;
@@ -226,5 +284,19 @@ mod tests {
         assert_eq!(block_on(list(&store, "keys/", None, 5)).unwrap().len(), 5);
         let refused = block_on(list(&store, "keys/", None, 4));
         assert!(matches!(refused, Err(SyncError::Endless { prefix }) if prefix == "keys/"));
+    }
+
+    #[test]
+    fn lost_records_of_one_folder_are_one_fault_without_those_whose_loss_was_accepted() {
+        let lost = Lost::from([(2, (2, "a".to_owned())), (4, (9, "b".to_owned()))]);
+        let fault = |accepted: &[u64]| {
+            let accepted: BTreeSet<String> = accepted.iter().copied().map(layout::change).collect();
+            fault_of("changes/", &lost, &accepted)
+        };
+        let named = |number, why: &str| Some(Fault { object: layout::change(number), why: why.to_owned() });
+        assert_eq!(fault(&[]), named(2, "a; not copied either: 6 more of this folder"));
+        assert_eq!(fault(&[2, 4, 7]), named(5, "b; not copied either: 3 more of this folder"));
+        assert_eq!(fault(&[2, 4, 5, 6, 7, 8]), named(9, "b"));
+        assert_eq!(fault(&[2, 4, 5, 6, 7, 8, 9]), None);
     }
 }

@@ -13,6 +13,7 @@ use copal_store::Listed;
 
 use super::SyncError;
 use super::carrier::{self, Carrier, RECORD};
+use crate::clients;
 
 /// Copies what is missing. Returns the key slots that only the replica has.
 pub(super) async fn carry(carrier: &Carrier<'_>) -> Result<Vec<String>, SyncError> {
@@ -52,7 +53,7 @@ async fn carry_few(
     most: u64,
     is_sound: impl Fn(&str, &Bytes) -> bool + Sync,
 ) -> Result<(), SyncError> {
-    for listed in missing(carrier, prefix, FEW).await? {
+    for listed in carrier.missing(prefix, FEW).await? {
         let name = listed.key.as_str();
         let Some(bytes) = carrier.read(name, listed.stat.length, most).await? else { continue };
         match is_sound(name, &bytes) {
@@ -63,19 +64,11 @@ async fn carry_few(
     Ok(())
 }
 
-/// What the source has below a prefix, and the replica has not.
-async fn missing(carrier: &Carrier<'_>, prefix: &str, most: usize) -> Result<Vec<Listed>, SyncError> {
-    let there = carrier::list(carrier.target, prefix, None, most).await?;
-    let there: BTreeSet<_> = there.into_iter().map(|listed| listed.key).collect();
-    let here = carrier::list(carrier.source.store, prefix, None, most).await?;
-    Ok(here.into_iter().filter(|listed| !there.contains(&listed.key)).collect())
-}
-
 /// Copies client records. A record may be signed with a key that the client's first version names, so all versions are
 /// read.
 async fn carry_clients(carrier: &Carrier<'_>) -> Result<(), SyncError> {
     let mut clients: BTreeMap<ClientId, BTreeSet<String>> = BTreeMap::new();
-    for listed in missing(carrier, "clients/", CLIENTS).await? {
+    for listed in carrier.missing("clients/", CLIENTS).await? {
         let name = listed.key.as_str();
         match (layout::client_of(name), layout::client_version(name)) {
             (Some(client), Some(_)) => drop(clients.entry(client).or_default().insert(name.to_owned())),
@@ -93,7 +86,9 @@ async fn carry_client(carrier: &Carrier<'_>, client: ClientId, new: BTreeSet<Str
         named.extend(version.map(|version| (version, listed)));
     }
     named.sort_by_key(|(version, _)| *version);
+    let has_joined = named.iter().any(|(version, listed)| *version == 2 && !new.contains(listed.key.as_str()));
     let mut sound: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut uncopied = Vec::new();
     for (version, listed) in named {
         let name = listed.key.as_str();
         let Some(bytes) = carrier.read(name, listed.stat.length, RECORD).await? else { continue };
@@ -112,10 +107,40 @@ async fn carry_client(carrier: &Carrier<'_>, client: ClientId, new: BTreeSet<Str
         }
         sound.push((version, bytes.to_vec()));
         if new.contains(name) {
-            carrier.put(name, bytes).await?;
+            uncopied.push((version, name.to_owned(), bytes));
         }
     }
+    // In the replica it has joined already, so later versions come in any case: one may revoke it.
+    let last = if has_joined { u64::MAX } else { last_to_copy(carrier, client, &sound).await? };
+    for (_, name, bytes) in uncopied.into_iter().filter(|(version, ..)| *version <= last) {
+        carrier.put(&name, bytes).await?;
+    }
     Ok(())
+}
+
+/// The last version of a client's record that may be copied; 0 if none may.
+///
+/// The replica dates its copies itself, and the time between versions 1 and 2 decides there, too, whether the client
+/// joined late. So version 1 waits until the client has joined, and then both come in one sync. If the client joined
+/// late, only version 1 comes.
+async fn last_to_copy(carrier: &Carrier<'_>, client: ClientId, sound: &[(u64, Vec<u8>)]) -> Result<u64, SyncError> {
+    let source = carrier.source;
+    let newest = ClientHistory::read(source.repository, &source.owner_key, client, sound).newest;
+    if newest.is_some_and(|newest| newest.enrollment.is_some() && newest.revoked.is_none()) {
+        // A client that has written did join, and the source has lost that version: a rebuild needs what is left.
+        let written = source.store.list(&format!("manifests/{client}/"), None, 1).await?;
+        return Ok(if written.objects.is_empty() { 0 } else { u64::MAX });
+    }
+    if sound.iter().all(|(version, _)| *version == 1) {
+        return Ok(u64::MAX);
+    }
+    match clients::is_late(source, client).await {
+        Ok(is_late) => Ok(if is_late { 1 } else { u64::MAX }),
+        Err(error) => {
+            let (object, why) = error.blame()?;
+            carrier.fault(object, why).map(|()| u64::MAX)
+        }
+    }
 }
 
 /// Most descriptors, key slots or readers of a repository, and objects of one client.

@@ -10,6 +10,8 @@ mod mark;
 mod records;
 mod stand;
 
+use std::collections::BTreeSet;
+
 use copal_format::id::{ObjectHash, RepositoryId};
 use copal_format::layout;
 use copal_format::repository::Descriptor;
@@ -107,7 +109,7 @@ pub async fn found(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn
     mark(target).await?;
     let carrier = Carrier::new(source, target, goes_on);
     house::carry(&carrier).await?;
-    match carrier.faults().into_iter().next() {
+    match carrier.faults(&BTreeSet::new()).into_iter().next() {
         // A replica that lacks a key or a client record is incomplete, and its maker would not notice.
         Some(Fault { object, why }) => Err(JobError::Damaged { object, why }.into()),
         None => Ok(carrier.stored()),
@@ -136,10 +138,9 @@ pub async fn sync(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn<
         let is_current = carry_root(&carrier, &view, &there, &witnessed).await?;
         stored += carrier.stored();
         if let Some(is_current) = is_current {
-            let mut faults = carrier.faults();
+            let mut faults = carrier.faults(&BTreeSet::new());
             if !faults.is_empty() {
-                let accepted = accepted_losses(source).await?;
-                faults.retain(|fault| !accepted.contains(&fault.object));
+                faults = carrier.faults(&accepted_losses(source).await?);
             }
             return Ok(Synced { root: view.number(), is_current, stored, faults, slots_left });
         }

@@ -12,7 +12,7 @@ use copal_format::root::Deletion;
 use copal_store::Store;
 
 use super::SyncError;
-use super::carrier::{self, Carrier, RECORD};
+use super::carrier::{self, Carrier, GONE, RECORD};
 use crate::changes::is_signed;
 use crate::clients;
 use crate::error::JobError;
@@ -74,10 +74,7 @@ pub(super) async fn carry_answers(carrier: &Carrier<'_>, view: &View) -> Result<
 }
 
 async fn carry_deletions(carrier: &Carrier<'_>, view: &View) -> Result<(), SyncError> {
-    let there: BTreeSet<_> =
-        carrier::list(carrier.target, "deletions/", None, MANY).await?.into_iter().map(|listed| listed.key).collect();
-    let here = carrier::list(carrier.source.store, "deletions/", None, MANY).await?;
-    let new = here.into_iter().filter(|listed| !there.contains(&listed.key)).filter_map(|listed| {
+    let new = carrier.missing("deletions/", MANY).await?.into_iter().filter_map(|listed| {
         let name = listed.key.as_str();
         let number = layout::deletion_root(name).filter(|number| *number <= view.number())?;
         Some(Record { name: name.to_owned(), number, length: listed.stat.length })
@@ -147,8 +144,7 @@ impl Chain {
     async fn missing(&self, carrier: &Carrier<'_>, there: Option<&BTreeSet<u64>>) -> Result<Vec<Record>, SyncError> {
         let has = |number: &u64| there.is_some_and(|there| there.contains(number));
         // `to` may be falsely huge: the search stops at the first number that the replica lacks.
-        let first = (1..=self.to).find(|number| !has(number));
-        let Some(first) = first else { return Ok(Vec::new()) };
+        let Some(first) = (1..=self.to).find(|number| !has(number)) else { return Ok(Vec::new()) };
         let after = objects::key(format!("{}{:020}", self.prefix, first - 1));
         let mut found = BTreeMap::new();
         for listed in carrier::list(carrier.source.store, &self.prefix, Some(after), MANY).await? {
@@ -158,13 +154,14 @@ impl Chain {
             }
         }
         if self.is_whole {
-            // A gap is one loss, however wide: a rebuild may have gone past many numbers at once.
-            let is_lost = |number: &u64| !has(number) && !found.contains_key(number);
-            let starts = (first..=self.to).filter(|number| is_lost(number) && !is_lost(&(number - 1)));
-            for start in starts {
-                let more = (start + 1..=self.to).take_while(is_lost).count();
-                let more = if more == 0 { String::new() } else { format!(" and {more} more after it") };
-                carrier.gone(format!("{}{start:020}{more}", self.prefix))?;
+            // The numbers that exist are compared with each other: there may be far too many between them to try each.
+            let known: BTreeSet<u64> = there.into_iter().flatten().chain(found.keys()).copied().collect();
+            let mut due = first;
+            for number in known.range(first..=self.to).copied().chain([self.to + 1]) {
+                if due < number {
+                    carrier.lose(&self.prefix, due..=number - 1, GONE)?;
+                }
+                due = number + 1;
             }
         }
         Ok(found.into_values().collect())

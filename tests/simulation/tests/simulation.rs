@@ -101,5 +101,5 @@ const LAST_FOUND: [(Mistake, u64); 6] = [
     (Mistake::OldReferences, 443),
     (Mistake::BaseUnchecked, 168),
     (Mistake::UnprovenMoved, 389),
-    (Mistake::RebaseBlind, 170),
+    (Mistake::RebaseBlind, 258),
 ];

@@ -88,6 +88,44 @@ fn where_one_check_ends_and_the_next_goes_on_a_manifest_must_name_the_one_before
 }
 
 #[test]
+fn manifests_that_are_missing_where_a_check_ends_are_all_named() {
+    let (world, clients) = many_manifests();
+    let first = clients.iter().min_by_key(|client| client.id).unwrap();
+    // Checks then compare the state with this one, and not with the manifests that have led to it.
+    world.prune(Duration::from_secs(24 * 3600));
+    // The first run ends at the seventh.
+    let missing = [6, 7, 8].map(|number| layout::manifest(first.id, number));
+    missing.iter().for_each(|name| world.destroy(name));
+    plant(None, FEW);
+    let found: Vec<Vec<String>> = (0..2)
+        .map(|_| {
+            world.wait(Duration::from_secs(60));
+            let report = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
+            report.findings.into_iter().map(|finding| finding.object).filter(|name| missing.contains(name)).collect()
+        })
+        .collect();
+    plant(None, Windows::DESIGN);
+    assert_eq!(found, [missing[..2].to_vec(), missing[2..].to_vec()]);
+}
+
+#[test]
+fn the_last_manifests_are_missed_whatever_their_client_writes_behind_them() {
+    let world = World::new();
+    let client = world.register(1, Role::WriteOnly);
+    for time in 0..3 {
+        world.back_up(&client, &[(path("a"), vec![time; 100])].into());
+    }
+    world.prune(Duration::from_secs(24 * 3600));
+    let [second, third] = [2, 3].map(|number| layout::manifest(client.id, number));
+    [&second, &third].iter().for_each(|name| world.destroy(name));
+    for number in [4, 1_000, 9_007_199_254_740_991] {
+        world.put(&layout::manifest(client.id, number), vec![7; 1_000]);
+        let found: Vec<String> = world.check().findings.into_iter().map(|finding| finding.object).collect();
+        assert!(found.contains(&second) && found.contains(&third), "{number}: {found:?}");
+    }
+}
+
+#[test]
 fn a_check_reads_many_manifests_and_their_answers_at_the_same_time_and_each_once() {
     let world = World::new();
     let clients = [1, 2].map(|number| world.register(number, Role::Full));

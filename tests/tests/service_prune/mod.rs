@@ -10,6 +10,7 @@ mod lingering;
 mod marks;
 mod misread;
 pub(crate) mod moves;
+mod named_again;
 mod plans;
 mod races;
 mod rebuilt;
