@@ -1,11 +1,14 @@
 //! Entries that cannot be restored as they were: which failures are errors, and that all other entries are restored.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use super::set_mtime;
-use crate::kit::{Machine, Run, Volume, noise, number};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, linkat, makedev, mknodat};
+
+use super::{is_root, set_mtime};
+use crate::kit::{Machine, Ran, Run, Volume, noise, number};
 
 #[test]
 fn metadata_that_root_cannot_set_on_a_locked_file_is_an_error() {
@@ -88,6 +91,67 @@ fn where_many_names_of_a_file_cannot_be_made_each_of_the_others_is_a_file_of_its
     for at in 6..10 {
         assert_eq!(fs::read(machine.path(&format!("out/n{at}"))).unwrap(), noise(1, 300_000));
     }
+}
+
+#[test]
+fn where_no_hard_link_can_be_made_each_name_is_an_entry_of_the_same_kind() {
+    if !is_root() {
+        return;
+    }
+    let machine = Machine::with([("a/file", "1"), ("b/other", "2")]);
+    symlink("nowhere", machine.source("a/link")).unwrap();
+    for (name, kind) in [("pipe", FileType::Fifo), ("device", FileType::CharacterDevice)] {
+        let mode = Mode::from_bits_truncate(0o640);
+        mknodat(CWD, machine.source(format!("a/{name}")), kind, mode, makedev(1, 3)).unwrap();
+    }
+    let names = ["file", "link", "pipe", "device"].map(|name| [name.to_owned(), format!("{name} too")]).concat();
+    for name in &names {
+        let first = machine.source("a").join(name.trim_end_matches(" too"));
+        linkat(CWD, first, CWD, machine.source("b").join(name), AtFlags::empty()).unwrap();
+    }
+    machine.backup(&[]);
+    fs::create_dir(machine.path("out")).unwrap();
+    let Some(_volume) = Volume::mount(&machine, "out/b", &["mkfs.ext4", "-q"]) else { return };
+    let run = machine.restore(&[]).ok();
+    assert!(run.err.contains("that it is the same file as another entry could not be restored for 8 entries"), "{run}");
+    for name in names {
+        let facts = |top: &str| {
+            let stat = fs::symlink_metadata(machine.path(top).join("b").join(&name)).unwrap();
+            (stat.mode(), stat.rdev(), stat.size(), stat.mtime())
+        };
+        assert_eq!(facts("out"), facts("source"), "{name}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_closed_to_its_owner_stays_so_where_nothing_is_overwritten() {
+    let machine = Machine::saved([("d/there", "1"), ("d/missing", "2")]);
+    fs::create_dir_all(machine.path("out/d")).unwrap();
+    fs::write(machine.path("out/d/there"), "mine").unwrap();
+    set_mtime(&machine.path("out/d"), 7, 7);
+    fs::set_permissions(machine.path("out/d"), fs::Permissions::from_mode(0o500)).unwrap();
+    without_privileges(&machine, &["restore", &machine.whole(), "-t", "out", "--overwrite", "never"]).ok();
+    let directory = fs::metadata(machine.path("out/d")).unwrap();
+    assert_eq!((directory.mode() & 0o7777, directory.mtime(), directory.mtime_nsec()), (0o500, 7, 7));
+    assert_eq!(fs::read(machine.path("out/d/there")).unwrap(), b"mine");
+    assert_eq!(fs::read(machine.path("out/d/missing")).unwrap(), b"2");
+    // So that the temporary directory can be removed.
+    fs::set_permissions(machine.path("out/d"), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// Runs a command without the rights of root, as a user to whom the whole machine belongs from now on.
+fn without_privileges(machine: &Machine, words: &[&str]) -> Ran {
+    let like = machine.with_key(words);
+    // The directory of the program may be closed to others.
+    Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(machine.path("copal")).ran().ok();
+    let mut command = Command::new(machine.path("copal"));
+    command.args(like.get_args()).current_dir(machine.path("")).env_clear();
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if is_root() {
+        Command::new("chown").args(["-R", "12000:12000"]).arg(machine.path("")).ran().ok();
+        command.uid(12_000).gid(12_000);
+    }
+    command.ran()
 }
 
 #[test]

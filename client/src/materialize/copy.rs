@@ -1,4 +1,4 @@
-//! Copy: another name for a file of the target, or a copy of it where the file system refuses a hard link.
+//! Copy: another name for an entry of the target, or a copy of a file where the file system refuses a hard link.
 
 use std::fs::File;
 use std::io;
@@ -13,15 +13,22 @@ use super::shortfalls::Lack;
 use super::target::Target;
 use crate::read::{Extras, holes_of};
 use crate::stat::EntryStat;
-use crate::system::{Errno, FileExt, keep_holes};
+use crate::system::{Errno, FileExt, FileType, keep_holes};
 
 impl Target {
-    /// Makes another name for a file of the target; copies the file if the file system refuses a hard link.
-    pub fn second_name(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
+    /// Makes another name for an entry of the target; copies a file if the file system refuses a hard link. Returns
+    /// whether the name is there. A refused link, FIFO or device has to be made as the snapshot says.
+    pub fn second_name(&self, path: &TreePath, existing: &TreePath) -> Result<bool, WriteError> {
         let refused = match self.hardlink(path, existing) {
+            Ok(()) => return Ok(true),
             Err(WriteError::Io { source, .. }) if takes_no_link(&source) => source,
-            made => return made,
+            Err(error) => return Err(error),
         };
+        // To open a FIFO or device is an act upon it.
+        if self.existing(existing)?.is_none_or(|stat| stat.kind() != FileType::RegularFile) {
+            self.lacks(Lack::Names, path, refused);
+            return Ok(false);
+        }
         let from = self.open_to_read(existing)?;
         let stat = EntryStat::of(&from).map_err(|error| WriteError::io("read", existing, error))?;
         let xattrs = Extras::of_file(&from).xattrs;
@@ -29,7 +36,7 @@ impl Target {
         let EntryStat { mode, uid, gid, mtime, birth, .. } = stat;
         self.set_file_metadata(&file, &Metadata { mode, uid, gid, mtime, birth: birth.into(), xattrs: &xattrs });
         self.lacks(Lack::Names, path, refused);
-        Ok(())
+        Ok(true)
     }
 
     /// Copies a file without its holes.

@@ -40,11 +40,9 @@ impl Target {
     /// Sets the metadata of any entry; for a directory, after its content is written.
     pub fn set_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
-        let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
-        let object = Object::at(at.place(), openable);
-        if openable {
-            self.recognise(&object, path, metadata)?;
-        }
+        let object = Object::at(at.place(), metadata.is_openable());
+        let object = object.map_err(|errno| WriteError::io("look at", path, errno))?;
+        self.recognise(&object, path, metadata)?;
         // A directory made by this restore has no other attributes, except the target itself.
         let is_new = metadata.kind() == FileType::Directory && self.open.are_alike() && !path.is_top();
         let is_ours = is_new && self.open.all_give((metadata.uid, metadata.gid));
@@ -62,7 +60,11 @@ impl Target {
     /// metadata: another user may have exchanged it meanwhile.
     fn recognise(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let stat = object.stat().map_err(|error| WriteError::io("look at", path, error))?;
-        let is_right = stat.kind() == metadata.kind() && (stat.is_directory() || self.may_take(&stat, metadata));
+        // Something else was there if root could not open it, and the next call may find yet another entry.
+        let is_uncertain = system::is_root() && metadata.is_openable() && !object.is_held();
+        // Every entry but a file may be one that root has just made, and that still belongs to root.
+        let may_take = stat.kind() != FileType::RegularFile || self.may_take(&stat, metadata);
+        let is_right = stat.kind() == metadata.kind() && may_take && !is_uncertain;
         if is_right { Ok(()) } else { Err(WriteError::Exchanged { path: path.clone() }) }
     }
 
@@ -165,7 +167,7 @@ impl Target {
 
     fn has_xattrs(&self, path: &TreePath) -> Result<bool, WriteError> {
         let at = self.at(path).map_err(|error| WriteError::io("look at", path, error))?;
-        let names = Object::at(at.place(), false).xattr_names().unwrap_or_default();
+        let names = Object::at(at.place(), false).and_then(|object| object.xattr_names()).unwrap_or_default();
         Ok(names.split(|&byte| byte == 0).any(attributes::is_ours))
     }
 
@@ -228,6 +230,11 @@ impl Metadata<'_> {
 
     pub(super) fn kind(&self) -> FileType {
         kind_of(self.mode)
+    }
+
+    /// Whether to open such an entry has no effect on it.
+    fn is_openable(&self) -> bool {
+        matches!(self.kind(), FileType::Directory | FileType::RegularFile)
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Target {
     pub(super) open: Directories,
     /// Never removed, and never examined for surplus.
     pub(super) spared: Vec<FileId>,
+    /// Directories that the options keep and that their owner may write into for now, with what they had before.
+    loosened: Mutex<Vec<(TreePath, EntryStat)>>,
     shortfalls: Mutex<Shortfalls>,
 }
 
@@ -74,7 +76,8 @@ impl Target {
         let directory = system::open_directory(path, flags).map_err(failed)?;
         let is_empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         let open = Directories::new(directory.as_fd(), is_empty);
-        Ok(Self { directory, options, open, spared: Vec::new(), shortfalls: Mutex::default() })
+        let (loosened, shortfalls) = (Mutex::default(), Mutex::default());
+        Ok(Self { directory, options, open, spared: Vec::new(), loosened, shortfalls })
     }
 
     /// The same target, which never removes these files and directories or anything in them.
@@ -101,7 +104,7 @@ impl Target {
             return Err(WriteError::InTheWay { path: path.clone() });
         }
         if stat.is_directory() {
-            self.make_writable(&at, &stat);
+            self.make_writable(path, &at, &stat);
             return Ok(Created::Before);
         }
         if self.options.overwrite == Overwrite::Never {
@@ -112,11 +115,33 @@ impl Target {
         Ok(Created::New)
     }
 
-    /// Lets the owner write into a directory that was restored before with a mode that forbids it; its metadata is set
-    /// again later. Ignores failures: the writes into it fail then.
-    fn make_writable(&self, at: &At, stat: &EntryStat) {
-        if !system::is_root() && system::user() == stat.uid && stat.mode & 0o700 != 0o700 {
-            let _ = Object::at(at.place(), false).chmod(mode_of(stat.mode) | Mode::RWXU);
+    /// Lets the owner write into a directory whose mode forbids it; its metadata is set again later, by
+    /// [`Target::close_kept`] if the options keep it. Ignores failures: the writes into it fail then.
+    fn make_writable(&self, path: &TreePath, at: &At, stat: &EntryStat) {
+        if system::is_root() || system::user() != stat.uid || stat.mode & 0o700 == 0o700 {
+            return;
+        }
+        let mode = mode_of(stat.mode) | Mode::RWXU;
+        let set = Object::at(at.place(), false).and_then(|object| object.chmod(mode));
+        if set.is_ok() && self.options.overwrite == Overwrite::Never {
+            self.loosened.lock().unwrap_or_else(PoisonError::into_inner).push((path.clone(), stat.clone()));
+        }
+    }
+
+    /// Gives kept directories back the mode and time that they had before this process let itself write into them.
+    pub fn close_kept(&self) {
+        let loosened = std::mem::take(&mut *self.loosened.lock().unwrap_or_else(PoisonError::into_inner));
+        let close = |path: &TreePath, stat: &EntryStat| -> io::Result<()> {
+            let at = self.at(path)?;
+            let object = Object::at(at.place(), false)?;
+            object.set_times(stat.mtime, stat.birth.into())?;
+            Ok(object.chmod(mode_of(stat.mode))?)
+        };
+        // What lies in a directory comes after it, and cannot be reached once that is closed.
+        for (path, stat) in loosened.iter().rev() {
+            if let Err(error) = close(path, stat) {
+                self.lacks(Lack::Mode, path, error);
+            }
         }
     }
 

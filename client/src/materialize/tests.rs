@@ -40,6 +40,12 @@ impl Playground {
         self.target(TargetOptions { overwrite, ..TargetOptions::default() })
     }
 
+    /// Lets every user write into the target.
+    fn open_to_all(&self) {
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(self.at(""), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+
     fn at(&self, path: &str) -> PathBuf {
         self.path.join("target").join(path)
     }
@@ -299,8 +305,7 @@ fn root_restores_owners_and_others_are_told_what_they_lack() {
     target.set_file_metadata(&target.create_file(&path("left"), 0o600).unwrap(), &foreign);
     assert_eq!((place.stat("left").uid, place.stat("left").mode), (0, 0o100755));
 
-    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(place.at(""), fs::Permissions::from_mode(0o777)).unwrap();
+    place.open_to_all();
     let target = place.target(TargetOptions::default());
     as_nobody(|| {
         for name in ["1", "2", "3", "4", "5"] {
@@ -354,8 +359,7 @@ fn what_neither_rights_nor_the_file_system_explain_is_a_failure() {
 #[test]
 fn the_owner_can_write_again_into_a_directory_restored_as_closed() {
     let place = Playground::new();
-    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(place.at(""), fs::Permissions::from_mode(0o777)).unwrap();
+    place.open_to_all();
     let target = place.target(TargetOptions::default());
     as_nobody(|| {
         let mine = metadata(0o040500);

@@ -1,4 +1,4 @@
-//! Links: restores files with several names as one file with several names.
+//! Links: restores entries with several names as one entry with several names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(super) struct Links {
     firsts: HashMap<(u64, u64), u32>,
     names: Vec<First>,
     others: Vec<(TreePath, u32)>,
-    /// Whether every name becomes a file of its own.
-    is_apart: bool,
+    /// Places of names that become entries of their own.
+    apart: Orphans,
 }
 
 /// The first name of a file.
@@ -34,13 +34,16 @@ pub(super) enum First {
 }
 
 impl Links {
-    /// No links: every name becomes a file of its own.
-    pub(super) fn apart() -> Self {
-        Self { is_apart: true, ..Self::default() }
+    /// Lets a name become an entry of its own; returns whether that is new.
+    pub(super) fn part(&mut self, place: &TreePath) -> bool {
+        self.apart.insert(place.clone())
     }
 
     /// Takes an entry that is another name of an earlier file; [`Links::make`] makes it at the end.
     pub(super) fn takes(&mut self, entry: &Entry, place: &TreePath) -> bool {
+        if self.apart.contains(place) {
+            return false;
+        }
         let Some(first) = self.identities.of(entry).and_then(|key| self.firsts.get(&key)) else { return false };
         self.others.push((place.clone(), *first));
         true
@@ -48,7 +51,7 @@ impl Links {
 
     /// Records the first name of a file that may have others.
     pub(super) fn keep(&mut self, identity: Option<(u64, u64)>, first: impl FnOnce() -> First) {
-        if let Some(identity) = identity.filter(|_| !self.is_apart) {
+        if let Some(identity) = identity {
             self.firsts.insert(identity, self.names.len() as u32);
             self.names.push(first());
         }
@@ -59,40 +62,54 @@ impl Links {
         self.identities.of(entry)
     }
 
-    /// Makes the other names. Returns those whose first name could not be made, so that one of them has to take the content.
-    pub(super) fn make(self, work: &Work<'_>, target: &Target) -> Orphans {
-        let mut orphans = Orphans::new();
+    /// Makes the other names. Returns those that another walk has to make as entries, and the links of that walk: if
+    /// the first name could not be made, one of the others takes its place.
+    pub(super) fn make(self, work: &Work<'_>, target: &Target) -> (Orphans, Self) {
+        let (mut orphans, mut next) = (Orphans::new(), Self::default());
         for (place, first) in self.others {
             if work.is_over() {
                 break;
             }
             match make(work, target, &place, &self.names[first as usize]) {
-                Ok(true) => {}
-                Ok(false) => drop(orphans.insert(place)),
+                Ok(SecondName::Done) => {}
+                Ok(SecondName::FirstMissing) => drop(orphans.insert(place)),
+                Ok(SecondName::Refused) => {
+                    next.part(&place);
+                    orphans.insert(place);
+                }
                 Err(error) if error.hits_all() => work.stop(error.into()),
                 Err(error) => work.write_failed(&error),
             }
         }
-        orphans
+        (orphans, next)
     }
 }
 
-/// Places in the target of names whose file is not there.
+/// Places in the target of names that could not be made as names of an existing entry.
 pub(super) type Orphans = BTreeSet<TreePath>;
 
-/// Makes a name; returns whether its file is there.
-fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<bool, WriteError> {
+/// The result of making another name.
+enum SecondName {
+    /// The name is there, or was reported.
+    Done,
+    /// The first name is not there.
+    FirstMissing,
+    /// The file system refuses a hard link, and the entry is no file that could be copied.
+    Refused,
+}
+
+fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<SecondName, WriteError> {
     let (existing, is_whole) = match first {
         First::There(existing) => (existing, true),
         First::OnItsWay(file) if file.is_made() => (&file.place, !file.is_named()),
-        First::OnItsWay(file) if file.is_failed() => return Ok(false),
+        First::OnItsWay(file) if file.is_failed() => return Ok(SecondName::FirstMissing),
         First::OnItsWay(file) => {
             let first = work.request.scope.outside(&file.place);
             work.trouble(place, format!("it is another name of /{first}, which could not be restored"));
-            return Ok(true);
+            return Ok(SecondName::Done);
         }
     };
-    let Some(stat) = target.existing(existing)? else { return Ok(false) };
+    let Some(stat) = target.existing(existing)? else { return Ok(SecondName::FirstMissing) };
     if !is_whole {
         let first = work.request.scope.outside(existing);
         work.trouble(place, format!("it is another name of /{first}, which is not wholly restored"));
@@ -100,22 +117,24 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
     match target.existing(place)? {
         Some(other) if other.id() == stat.id() => {
             count(work, &stat, is_whole, false);
-            return Ok(true);
+            return Ok(SecondName::Done);
         }
         Some(other) if is_kept(work.request.options.overwrite, &other, &stat) => {
             work.count(|tally| tally.files_skipped += 1);
             work.leave_unverified(place);
-            return Ok(true);
+            return Ok(SecondName::Done);
         }
         Some(_) => target.remove_existing(place)?,
         None => {}
     }
-    target.second_name(place, existing)?;
+    if !target.second_name(place, existing)? {
+        return Ok(SecondName::Refused);
+    }
     count(work, &stat, is_whole, true);
     if is_whole {
         work.restored(place);
     }
-    Ok(true)
+    Ok(SecondName::Done)
 }
 
 fn count(work: &Work<'_>, stat: &EntryStat, is_whole: bool, is_new: bool) {

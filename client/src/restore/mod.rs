@@ -197,18 +197,14 @@ pub fn restore(
     let target = open_target(request)?;
     let work = Work::new(request, target.as_ref().map(|(target, _)| target), progress, tell, interrupted);
     let takes_root = target.as_ref().is_none_or(|(_, is_new)| *is_new);
-    let surplus = request.deletion.as_ref().map(|deletion| surplus::plan(request, deletion, &work)).transpose()?;
-    let later = restore_entries(&work, takes_root)?;
-    match surplus {
-        Some(Some(surplus)) if !work.has_lost() => surplus::delete(&work, &surplus)?,
-        Some(_) => tell(Event::Note(Note::EntriesLost)),
-        None => {}
+    let written = write(&work, takes_root);
+    if let Some(target) = work.target {
+        // Also after an error: the next run would keep the mode that it finds.
+        target.close_kept();
     }
-    if let (Some(target), false) = (work.target, request.is_dry_run) {
-        later.apply(target, request.threads, |error| work.write_failed(&error));
-        if request.verifies {
-            verify::verify(&work, target)?;
-        }
+    written?;
+    if let (Some(target), false, true) = (work.target, request.is_dry_run, request.verifies) {
+        verify::verify(&work, target)?;
     }
     let (mut tally, is_damaged, differs) = work.finish();
     let shortfalls = target.map(|(target, _)| target.finish()).unwrap_or_default();
@@ -219,6 +215,22 @@ pub fn restore(
         tell(Event::Trouble { path: &request.scope.outside(path), why });
     }
     Ok(Outcome { tally, is_damaged, differs, shortfalls })
+}
+
+/// Restores entries, deletes surplus, and sets the metadata of directories.
+fn write(work: &Work<'_>, takes_root: bool) -> Result<(), RestoreError> {
+    let request = work.request;
+    let surplus = request.deletion.as_ref().map(|deletion| surplus::plan(request, deletion, work)).transpose()?;
+    let later = restore_entries(work, takes_root)?;
+    match surplus {
+        Some(Some(surplus)) if !work.has_lost() => surplus::delete(work, &surplus)?,
+        Some(_) => work.tell(Event::Note(Note::EntriesLost)),
+        None => {}
+    }
+    if let (Some(target), false) = (work.target, request.is_dry_run) {
+        later.apply(target, request.threads, |error| work.write_failed(&error));
+    }
+    Ok(())
 }
 
 /// How many walks look for files whose first name could not be made, and try another name as the first. After that
@@ -256,17 +268,19 @@ fn restore_entries(work: &Work<'_>, takes_root: bool) -> Result<DirectoriesLater
     work.check()?;
     let Some(target) = work.target.filter(|_| !work.request.is_dry_run) else { return Ok(later) };
     for round in 1.. {
-        let orphans = links.make(work, target);
+        let (orphans, mut next) = links.make(work, target);
         work.check()?;
         if orphans.is_empty() {
             break;
         }
-        let is_last = round == LINKED_ROUNDS;
-        if is_last {
+        if round == LINKED_ROUNDS {
             let why = "too many other names of it could not be made";
-            orphans.iter().for_each(|place| target.lacks(Lack::Names, place, io::Error::other(why)));
+            for place in &orphans {
+                if next.part(place) {
+                    target.lacks(Lack::Names, place, io::Error::other(why));
+                }
+            }
         }
-        let next = if is_last { Links::apart() } else { Links::default() };
         (_, links) = walk(next, Some(orphans))?;
         work.check()?;
     }

@@ -29,7 +29,7 @@ pub(super) struct Walk<'a> {
     above: Vec<Above>,
     /// Whether the target itself takes the metadata of the directory restored into it.
     takes_root: bool,
-    /// The only entries to restore, by their places, in another walk for files whose first name could not be made.
+    /// The only entries to restore, by their places, in another walk for names that could not be made as hard links.
     orphans: Option<Orphans>,
     owners: Owners,
     lost: usize,

@@ -30,7 +30,7 @@ use linux as beyond_unix;
 pub use beyond_unix::{Birth, holes_of, link_target, open};
 #[cfg(unix)]
 pub(crate) use beyond_unix::{
-    PATH, SEEN, attributes, expect_sequential, forget_cached, has_default_acl, has_this_name, is_mount_point,
+    Named, PATH, SEEN, attributes, expect_sequential, forget_cached, has_default_acl, has_this_name, is_mount_point,
     is_of_kernel, list, mknodat, umask_told, write_back,
 };
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::causes::with_causes;
+use crate::system::{Object, mode_of};
 
 #[test]
 fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
@@ -64,6 +65,94 @@ fn what_was_exchanged_meanwhile_gets_no_metadata_and_no_content() {
     fs::write(place.at("elsewhere"), "another").unwrap();
     fs::hard_link(place.at("elsewhere"), place.at("file")).unwrap();
     assert!(matches!(target.reopen_file(&path("file"), made), Err(WriteError::Exchanged { .. })));
+}
+
+#[test]
+fn a_file_in_the_place_of_a_link_pipe_or_device_gets_none_of_its_metadata() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    fs::write(place.at("file"), "of another user").unwrap();
+    fs::set_permissions(place.at("file"), fs::Permissions::from_mode(0o600)).unwrap();
+    let before = place.stat("file");
+    for mode in [0o010644, 0o020644, 0o060644, 0o120777] {
+        let set = target.set_metadata(&path("file"), &metadata(mode));
+        assert!(matches!(set, Err(WriteError::Exchanged { .. })), "{mode:o}: {set:?}");
+        assert_eq!(place.stat("file"), before, "{mode:o}");
+    }
+}
+
+#[test]
+fn what_takes_the_name_of_an_entry_that_was_looked_at_gets_none_of_its_metadata() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    target.fifo(&path("pipe")).unwrap();
+    target.symlink(&path("link"), b"nowhere").unwrap();
+    // The link stands in the place of a file, which would be opened.
+    for (name, is_openable) in [("pipe", false), ("link", true)] {
+        let at = target.at(&path(name)).unwrap();
+        let object = Object::at(at.place(), is_openable).unwrap();
+        fs::rename(place.at(name), place.at("away")).unwrap();
+        fs::write(place.at(name), "of another user").unwrap();
+        let before = place.stat(name);
+        assert_eq!(object.stat().unwrap().id(), place.stat("away").id(), "{name}");
+        object.chown(crate::system::is_root().then_some(65_534), None).unwrap();
+        // A link has no mode.
+        let _ = object.chmod(mode_of(0o604));
+        object.set_times(MTIME, None.into()).unwrap();
+        assert_eq!(place.stat(name), before, "{name}");
+        assert_eq!(place.stat("away").mtime, MTIME, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_its_owner_may_not_open_gets_its_metadata() {
+    let place = Playground::new();
+    place.open_to_all();
+    let target = place.target(TargetOptions::default());
+    let xattrs = [(b"user.note".to_vec(), b"1".to_vec())];
+    as_nobody(|| {
+        fs::write(place.at("file"), "1").unwrap();
+        fs::set_permissions(place.at("file"), fs::Permissions::from_mode(0o0)).unwrap();
+        target.set_metadata(&path("file"), &Metadata { xattrs: &xattrs, ..metadata(0o100640) }).unwrap();
+    });
+    assert_eq!((place.stat("file").mode, place.stat("file").mtime), (0o100640, MTIME));
+    assert_eq!(Extras::read(&place.at("file")).xattrs, xattrs);
+    assert!(target.finish().is_empty());
+}
+
+#[test]
+fn a_closed_directory_that_is_kept_is_closed_again_and_keeps_its_time() {
+    let place = Playground::new();
+    place.open_to_all();
+    let target = place.overwriting(Overwrite::Never);
+    as_nobody(|| {
+        fs::create_dir_all(place.at("closed/within")).unwrap();
+        for name in ["closed/within", "closed"] {
+            target.set_metadata(&path(name), &metadata(0o040500)).unwrap();
+        }
+        for name in ["closed", "closed/within"] {
+            assert_eq!(target.ensure_directory(&path(name)).unwrap(), Created::Before, "{name}");
+        }
+        target.create_file(&path("closed/within/missing"), 0o600).unwrap();
+        target.close_kept();
+    });
+    for name in ["closed", "closed/within"] {
+        assert_eq!((place.stat(name).mode, place.stat(name).mtime), (0o040500, MTIME), "{name}");
+    }
+    assert!(place.at("closed/within/missing").exists() && target.finish().is_empty());
+}
+
+#[test]
+fn a_pipe_that_may_have_no_other_name_is_not_copied_as_a_file() {
+    let place = Playground::new();
+    place.open_to_all();
+    let target = place.target(TargetOptions::default());
+    target.fifo(&path("pipe")).unwrap();
+    // Linux may refuse a hard link to a pipe of another user (fs.protected_hardlinks).
+    let is_made = as_nobody(|| target.second_name(&path("second"), &path("pipe")).unwrap());
+    let second = EntryStat::of_path(&place.at("second")).ok();
+    assert_eq!(second.map(|stat| stat.id()), is_made.then(|| place.stat("pipe").id()));
+    assert_eq!(target.finish().is_empty(), is_made);
 }
 
 #[test]

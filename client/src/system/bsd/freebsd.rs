@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use copal_format::snapshot::MetadataSeen;
-use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, chmodat, fadvise};
+use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise};
 use rustix::io::{Errno, Result};
 
+use crate::system::Call;
 use crate::system::extras::Extras;
 pub use crate::system::unix::birth::Birth;
-use crate::system::{Call, Place};
 
 /// What a backup here sees of its entries: everything but extended attributes, ACLs and holes.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(255 - 8 - 16 - 32);
@@ -40,11 +40,6 @@ pub(crate) fn is_ours(_: &[u8]) -> bool {
 /// Whether setting it needs the right to write: it is never set.
 pub(crate) fn needs_writing(_: &[u8]) -> bool {
     false
-}
-
-/// Sets the mode of an entry by its name.
-pub(crate) fn chmod(at: Place<'_>, mode: Mode) -> Result<()> {
-    chmodat(at.directory, at.name, mode, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 pub(crate) fn set(_: Call<'_>, _: &CStr, _: &[u8]) -> Result<()> {

@@ -13,8 +13,8 @@ use copal_format::snapshot::MetadataSeen;
 use copal_format::time::Time;
 use nix::libc;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, XattrFlags, chmodat, fcntl_fullfsync, fcntl_nocache, fgetxattr, flistxattr,
-    fremovexattr, fsetxattr, getpath, openat, statat,
+    AtFlags, FileType, Mode, OFlags, XattrFlags, fcntl_fullfsync, fcntl_nocache, fgetxattr, flistxattr, fremovexattr,
+    fsetxattr, getpath, openat, statat,
 };
 use rustix::io::{Errno, Result};
 
@@ -91,11 +91,6 @@ pub(crate) fn needs_writing(_: &[u8]) -> bool {
     true
 }
 
-/// Sets the mode of an entry by its name.
-pub(crate) fn chmod(at: Place<'_>, mode: Mode) -> Result<()> {
-    chmodat(at.directory, at.name, mode, AtFlags::SYMLINK_NOFOLLOW)
-}
-
 pub(crate) fn set(object: Call<'_>, name: &CStr, value: &[u8]) -> Result<()> {
     // They mean nothing here, but would take effect on a Linux where they are restored later.
     const OF_LINUX: [&[u8]; 3] = [b"system.", b"security.", b"trusted."];
@@ -123,7 +118,7 @@ pub(crate) fn names(object: Call<'_>) -> Result<Vec<u8>> {
 fn with<T>(object: Call<'_>, act: impl FnOnce(BorrowedFd<'_>) -> Result<T>) -> Result<T> {
     match object {
         Call::File(file) => act(file),
-        Call::Name(at) => act(looked_at(at)?.ok_or(Errno::NOTSUP)?.as_fd()),
+        Call::Name(named) => act(looked_at(named.0)?.ok_or(Errno::NOTSUP)?.as_fd()),
     }
 }
 

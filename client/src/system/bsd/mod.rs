@@ -3,6 +3,7 @@
 #[cfg_attr(target_os = "macos", path = "macos.rs")]
 #[cfg_attr(target_os = "freebsd", path = "freebsd.rs")]
 pub(crate) mod attributes;
+mod named;
 pub mod open;
 mod stat;
 
@@ -17,6 +18,7 @@ use rustix::io::Errno;
 
 pub use attributes::Birth;
 pub(crate) use attributes::{PATH, SEEN, forget_cached, has_this_name, mknodat, write_back};
+pub(crate) use named::Named;
 
 /// Gives each name of an open directory to a function, until that returns false. After an error the names so far stand.
 pub(crate) fn list(directory: impl AsFd, mut take: impl FnMut(&[u8], FileType) -> bool) -> io::Result<()> {

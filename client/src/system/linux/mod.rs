@@ -3,6 +3,7 @@
 pub(crate) mod attributes;
 mod extras;
 mod holes;
+mod named;
 pub mod open;
 mod stat;
 mod watch;
@@ -22,6 +23,7 @@ use rustix::io::Errno;
 pub use crate::system::unix::birth::Birth;
 pub use extras::link_target;
 pub use holes::holes_of;
+pub(crate) use named::Named;
 pub(crate) use watch::{Watches, clocks, mount_table, mounts};
 
 /// What a backup here sees of its entries: everything.

@@ -5,14 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use copal_format::time::Time;
 
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown, futimens, openat,
-    utimensat,
-};
+use rustix::fs::{Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, fchmod, fchown, futimens, openat};
 use rustix::io::Result;
 
 use crate::system::stat::EntryStat;
-use crate::system::{Birth, attributes};
+use crate::system::{Birth, Named, attributes};
 
 /// The place of an entry: an open directory and a name in it.
 #[derive(Copy, Clone)]
@@ -28,22 +25,24 @@ pub(crate) enum Object<'o> {
     /// A directory or file that was opened for this object.
     Opened(OwnedFd),
     /// A link, FIFO or device, or an entry that cannot be opened.
-    Named(Place<'o>),
+    Named(Named<'o>),
 }
 
 impl<'o> Object<'o> {
     /// The object at a place: opened if that has no side effect and succeeds, else by name.
-    pub(crate) fn at(at: Place<'o>, is_openable: bool) -> Self {
+    pub(crate) fn at(at: Place<'o>, is_openable: bool) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = is_openable.then(|| openat(at.directory, at.name, flags, Mode::empty()).ok());
-        opened.flatten().map_or(Self::Named(at), Self::Opened)
+        match is_openable.then(|| openat(at.directory, at.name, flags, Mode::empty())) {
+            Some(Ok(file)) => Ok(Self::Opened(file)),
+            _ => Named::at(at).map(Self::Named),
+        }
     }
 
     pub(crate) fn chown(&self, owner: Option<u32>, group: Option<u32>) -> Result<()> {
         let (owner, group) = (owner.map(Uid::from_raw), group.map(Gid::from_raw));
         match self.call() {
             Call::File(file) => fchown(file, owner, group),
-            Call::Name(at) => chownat(at.directory, at.name, owner, group, AtFlags::SYMLINK_NOFOLLOW),
+            Call::Name(named) => named.chown(owner, group),
         }
     }
 
@@ -52,17 +51,22 @@ impl<'o> Object<'o> {
         matches!(self, Self::Open(_) | Self::Opened(_))
     }
 
+    /// Whether every call reaches the entry that was looked up, whatever its name leads to by now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_open() || Named::IS_HELD
+    }
+
     pub(crate) fn stat(&self) -> std::io::Result<EntryStat> {
         match self.call() {
             Call::File(file) => EntryStat::of(file),
-            Call::Name(at) => EntryStat::at(at.directory, at.name),
+            Call::Name(named) => named.stat(),
         }
     }
 
     pub(crate) fn chmod(&self, mode: Mode) -> Result<()> {
         match self.call() {
             Call::File(file) => fchmod(file, mode),
-            Call::Name(at) => attributes::chmod(at, mode),
+            Call::Name(named) => named.chmod(mode),
         }
     }
 
@@ -89,7 +93,7 @@ impl<'o> Object<'o> {
         match self.call() {
             // In this order: an entry of macOS is never older than its content.
             Call::File(file) => futimens(file, &times).and_then(|()| birth.set(file)),
-            Call::Name(at) => utimensat(at.directory, at.name, &times, AtFlags::SYMLINK_NOFOLLOW),
+            Call::Name(named) => named.set_times(&times),
         }
     }
 
@@ -97,7 +101,7 @@ impl<'o> Object<'o> {
         match self {
             Self::Open(file) => Call::File(*file),
             Self::Opened(file) => Call::File(file.as_fd()),
-            Self::Named(at) => Call::Name(*at),
+            Self::Named(named) => Call::Name(named),
         }
     }
 }
@@ -106,5 +110,5 @@ impl<'o> Object<'o> {
 #[derive(Copy, Clone)]
 pub(crate) enum Call<'c> {
     File(BorrowedFd<'c>),
-    Name(Place<'c>),
+    Name(&'c Named<'c>),
 }

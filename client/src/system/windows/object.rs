@@ -25,8 +25,8 @@ pub(crate) enum Object<'o> {
 }
 
 impl<'o> Object<'o> {
-    pub(crate) fn at(at: Place<'o>, _: bool) -> Self {
-        Self::Named(at)
+    pub(crate) fn at(at: Place<'o>, _: bool) -> Result<Self, Errno> {
+        Ok(Self::Named(at))
     }
 
     /// Users of Windows have no numbers: only "nobody in particular" can be set.
@@ -36,6 +36,11 @@ impl<'o> Object<'o> {
 
     /// Windows has no bits or attributes that give a program more rights.
     pub(crate) fn is_open(&self) -> bool {
+        true
+    }
+
+    /// Nobody restores with rights here that others could use by exchanging an entry.
+    pub(crate) fn is_held(&self) -> bool {
         true
     }
 
