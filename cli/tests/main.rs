@@ -1,6 +1,7 @@
 //! The command, used as a person uses it, on real files; one program, so that what it is made of is linked once.
 
 mod as_path;
+mod attributes;
 mod backup;
 mod copy;
 mod damage;

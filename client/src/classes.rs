@@ -3,6 +3,16 @@
 /// Rewrites a pattern so that its classes match no slash, as in Git; none if nothing has to change. In globset a slash
 /// matches `[!a]`, and `[+-9]`, which includes it. An unclosed class stays as it is.
 pub(crate) fn without_slashes(pattern: &str) -> Option<String> {
+    rewrite(pattern, "")
+}
+
+/// The same for a line of an ignore file, where braces stand for themselves. In globset they hold alternatives.
+pub(crate) fn as_in_git(line: &str) -> Option<String> {
+    rewrite(line, "{}")
+}
+
+/// Rewrites classes, and makes characters of names of these ones.
+fn rewrite(pattern: &str, literal: &str) -> Option<String> {
     let signs: Vec<char> = pattern.chars().collect();
     let (mut out, mut at, mut is_changed) = (String::new(), 0, false);
     while at < signs.len() {
@@ -21,6 +31,10 @@ pub(crate) fn without_slashes(pattern: &str) -> Option<String> {
                 at += 2;
             }
             None => {
+                if literal.contains(signs[at]) {
+                    out.push('\\');
+                    is_changed = true;
+                }
                 out.push(signs[at]);
                 at += 1;
             }

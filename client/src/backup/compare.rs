@@ -209,7 +209,7 @@ pub(super) fn trouble(event: ScanEvent) -> Trouble {
             };
             (path, TroubleKind::Skipped(SkipKind::from(&reason)), why)
         }
-        ScanEvent::BadIgnoreFile { path, problem } => (path, TroubleKind::Skipped(SkipKind::Quiet), problem),
+        ScanEvent::BadIgnoreFile { path, problem } => (path, TroubleKind::Skipped(SkipKind::Noted), problem),
         ScanEvent::Entry(entry) => (entry.path, TroubleKind::Skipped(SkipKind::Quiet), String::new()),
     };
     Trouble { path: source_of(&path), kind, why }

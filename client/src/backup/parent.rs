@@ -32,10 +32,11 @@ pub struct Parent {
     pub snapshot: Option<Compared>,
     /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
     pub checkpoint: Option<Compared>,
-    /// Paths that the snapshot records as unreadable.
+    /// Paths that the snapshot or the checkpoint records as unreadable.
     unread: Vec<Vec<u8>>,
-    /// How many entries, contents and attributes it says could not be read; names are kept of some only.
-    errors: u64,
+    /// Whether an attribute of any entry may be missing: names are kept of some of what could not be read only, and
+    /// another user may not have seen all attributes.
+    is_untold: bool,
     /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
     /// The domain's index.
@@ -97,7 +98,7 @@ impl Parent {
             None => Arc::new(Nothing),
         };
         let index = index_of(view, client.domain);
-        Self { snapshot, checkpoint: None, unread: Vec::new(), errors: 0, pages, index, kept }
+        Self { snapshot, checkpoint: None, unread: Vec::new(), is_untold: false, pages, index, kept }
     }
 
     fn of_repository(
@@ -118,7 +119,7 @@ impl Parent {
         // This client's own come first. A full client without any may be a machine that was set up again.
         let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
         candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
-        let (mut snapshot, mut checkpoint, mut unread, mut errors) = (None, None, Vec::new(), 0);
+        let (mut snapshot, mut checkpoint, mut unread, mut is_untold) = (None, None, Vec::new(), false);
         for ((signer, number), record) in candidates {
             if record.partial && checkpoint.is_some() {
                 continue;
@@ -141,13 +142,16 @@ impl Parent {
             }
             let (begun, counts) = (info.started, info.counts);
             let found = Some(Compared { id: record.id, root: signed.claim.root, begun, counts, is_kept: true });
+            let is_other = |user: &str| !user.is_empty() && !options.user.is_empty() && *user != options.user;
+            is_untold |= info.summary.errors > info.troubles.unreadable_paths.len() as u64 || is_other(&info.user);
+            unread.extend(info.troubles.unreadable_paths);
             if !record.partial {
-                (snapshot, unread, errors) = (found, info.troubles.unreadable_paths, info.summary.errors);
+                snapshot = found;
                 break;
             }
             checkpoint = found;
         }
-        Ok(Self { unread, errors, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
+        Ok(Self { unread, is_untold, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
     }
 
     fn with(
@@ -159,7 +163,8 @@ impl Parent {
         let store: Arc<dyn Store> = repository.store().clone();
         let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
         let pages = Arc::new(PageReader::new(blocks, view, repository.domain_keys(domain)));
-        Self { snapshot, checkpoint, unread: Vec::new(), errors: 0, index: pages.index(), pages, kept: None }
+        let (unread, is_untold) = (Vec::new(), false);
+        Self { snapshot, checkpoint, unread, is_untold, index: pages.index(), pages, kept: None }
     }
 
     /// The trees to compare with, the preferred one first.
@@ -167,14 +172,14 @@ impl Parent {
         self.checkpoint.into_iter().chain(self.snapshot)
     }
 
-    /// Whether the snapshot records one of these paths as unreadable.
+    /// Whether the snapshot or the checkpoint records one of these paths as unreadable.
     pub(super) fn is_unread(&self, paths: &[Vec<u8>]) -> bool {
         self.unread.iter().any(|unread| paths.contains(unread))
     }
 
-    /// Whether an attribute of the entry may be missing in the snapshot: then it is read again.
+    /// Whether an attribute of the entry may be missing in these trees: then it is read again.
     pub(super) fn may_lack(&self, path: &TreePath) -> bool {
-        self.errors > self.unread.len() as u64 || self.unread.iter().any(|unread| unread == path.as_bytes())
+        self.is_untold || self.unread.iter().any(|unread| unread == path.as_bytes())
     }
 
     /// Whether the snapshot has anything but directories at a path, or records that it should.

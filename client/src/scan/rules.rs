@@ -10,7 +10,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::marker::open_regular;
-use crate::classes::without_slashes;
+use crate::classes::as_in_git;
 use crate::system::{AsFd, path_of};
 
 /// The patterns of one ignore file, linked to those of the directories above.
@@ -22,7 +22,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads the ignore file of an open directory. Problems come back as text; the valid lines are used anyway.
+    /// Reads the ignore file of an open directory. Problems come back as text. The valid lines are used anyway, unless
+    /// that could leave out more than the whole file does.
     pub(super) fn read(
         directory: impl AsFd,
         path: &TreePath,
@@ -40,10 +41,10 @@ impl Rules {
             Ok(None) => return (above, None),
             Err(error) => return (above, Some(error.to_string())),
         };
-        let (patterns, mut problem) = compile(&text);
         if text.len() as u64 == LARGEST {
-            problem = Some(format!("only its first {LARGEST} bytes are used"));
+            return (above, Some(format!("none of its lines is used, because it is not below {LARGEST} bytes")));
         }
+        let (patterns, problem) = compile(&text);
         let prefix = path.as_bytes().len() + usize::from(!path.is_top());
         (Some(Arc::new(Rules { prefix, patterns, above })), problem)
     }
@@ -72,8 +73,13 @@ fn compile(text: &[u8]) -> (Gitignore, Option<String>) {
             Ok(line) => builder.add_line(None, &in_names(line)).map(|_| ()).map_err(|error| error.to_string()),
             Err(_) => Err("not UTF-8".into()),
         };
-        if let Err(error) = added {
-            problem.get_or_insert(format!("line {}: {error}", index + 1));
+        match added {
+            Err(error) if line.starts_with(b"!") => {
+                let why = format!("line {}: {error}; it names what to keep, so no line is used", index + 1);
+                return (Gitignore::empty(), Some(why));
+            }
+            Err(error) => drop(problem.get_or_insert(format!("line {}: {error}", index + 1))),
+            Ok(()) => {}
         }
     }
     let patterns = builder.build().unwrap_or_else(|error| {
@@ -83,11 +89,11 @@ fn compile(text: &[u8]) -> (Gitignore, Option<String>) {
     (patterns, problem)
 }
 
-/// Rewrites a line so that its character classes match no slash.
+/// Rewrites a line so that its character classes match no slash, and its braces stand for themselves.
 fn in_names(line: &str) -> Cow<'_, str> {
     let (sign, body) = line.strip_prefix('!').map_or(("", line), |body| ("!", body));
-    match without_slashes(body).filter(|_| !line.starts_with('#')) {
-        // The rewritten class holds a slash, which would anchor the pattern at the file's directory: prefix `**/`.
+    match as_in_git(body).filter(|_| !line.starts_with('#')) {
+        // A rewritten class holds a slash, which would anchor the pattern at the file's directory: prefix `**/`.
         Some(rewritten) if !body.trim_end().trim_end_matches('/').contains('/') => {
             format!("{sign}**/{rewritten}").into()
         }
@@ -96,7 +102,7 @@ fn in_names(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Only this many bytes of an ignore file are read.
+/// An ignore file of this many bytes or more is not used.
 const LARGEST: u64 = 1 << 20;
 
 #[cfg(test)]
@@ -111,5 +117,24 @@ mod tests {
         let is_out = |path: &str| rules.exclude(&TreePath::new(path).unwrap(), false).is_some();
         assert_eq!(["buildx", "a/buildx", "builds", "build/x"].map(is_out), [true, true, false, false]);
         assert!(!is_out("#y") && !is_out("a"));
+    }
+
+    #[test]
+    fn braces_stand_for_themselves_as_in_git() {
+        let (patterns, problem) = compile(b"{a,b}\n*.{log,txt}\n\\{c}\n[{]d\n{e\n");
+        assert_eq!(problem, None);
+        let rules = Rules { prefix: 0, patterns, above: None };
+        let is_out = |path: &str| rules.exclude(&TreePath::new(path).unwrap(), false).is_some();
+        for (out, kept) in [("{a,b}", "a"), ("x.{log,txt}", "x.log"), ("{c}", "c"), ("{d", "d"), ("{e", "e")] {
+            assert!(is_out(out) && !is_out(kept), "{out}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_used_if_one_that_keeps_files_cannot_be() {
+        for unreadable in [&b"!keep-\xe4.o\n"[..], b"![z-a]\n"] {
+            let (patterns, problem) = compile(&[b"*.o\n", unreadable].concat());
+            assert!(patterns.is_empty() && problem.is_some_and(|text| text.starts_with("line 2: ")));
+        }
     }
 }

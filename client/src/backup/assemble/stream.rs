@@ -49,11 +49,12 @@ impl Assembly<'_, '_> {
     ) -> Result<(u64, Taken), BackupError> {
         self.begin(path);
         window.clear();
+        let most = STREAM_WINDOW.max(2 * tools.chunker.sizes().max());
         let mut size = 0;
         let mut is_last = false;
         while !is_last || !window.is_empty() {
             if !is_last {
-                let wanted = (STREAM_WINDOW - window.len()) as u64;
+                let wanted = (most - window.len()) as u64;
                 let got = Read::by_ref(&mut bytes).take(wanted).read_to_end(window).map_err(BackupError::Stream)?;
                 is_last = (got as u64) < wanted;
             }
@@ -97,5 +98,5 @@ impl From<Taken> for Content {
     }
 }
 
-/// Bytes of a stream that are held at once.
+/// Bytes of a stream that are held at once, unless chunks may be larger.
 const STREAM_WINDOW: usize = 8 << 20;

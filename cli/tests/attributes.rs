@@ -1,0 +1,60 @@
+//! Extended attributes that a backup could not read.
+
+use std::fs;
+use std::process::Command;
+
+use crate::kit::{Machine, Run, Running, Volume, noise, number, set_xattr, until};
+
+#[test]
+fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = Machine::new();
+    let disk = machine.path("disk");
+    fs::create_dir(&disk).unwrap();
+    Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&disk).ran().ok();
+    let _mounted = Volume::at(disk.clone());
+    let (file, name) = (disk.join("file"), |at: u32| format!("user.{at:03}{}", "x".repeat(240)));
+    fs::write(&file, "1").unwrap();
+    // Their names are more than the kernel lists.
+    (0..300).for_each(|at| set_xattr(&file, &name(at), b"value"));
+    let saves = || machine.run(&["backup", "--json", disk.to_str().unwrap()]);
+    for _ in 0..2 {
+        let ran = saves().exits(3);
+        assert!(number(&ran, "errors") == 1 && ran.err.contains("attributes"), "{ran}");
+    }
+    // Nor does a run forget it that goes on where an interrupted one was: the file is in that one's checkpoint.
+    machine.write("file", noise(1, 200_000_000));
+    let both = ["backup", "--json", "disk", "source"];
+    let before = machine.names("packs/").len();
+    let running = Running::start(&mut machine.with_key(&[&both[..], &["--limit-upload", "40MiB"]].concat()));
+    until("a pack of it is stored", || (machine.names("packs/").len() > before).then_some(()));
+    running.signal("INT");
+    running.end().exits(130);
+    assert!(number(&machine.run(&both).exits(3), "errors") == 1);
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "1").unwrap();
+    saves().ok();
+}
+
+#[test]
+fn attributes_that_another_user_did_not_see_are_saved() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = Machine::new();
+    machine.write("file", "text");
+    set_xattr(&machine.path("source/file"), "trusted.mark", b"of root");
+    let plain = machine.with_key(&["backup", "source"]);
+    let mut weak = Command::new("setpriv");
+    weak.args(["--bounding-set", "-sys_admin"]).arg(plain.get_program()).args(plain.get_args());
+    weak.current_dir(machine.path(""))
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    weak.env("USER", "ada").ran().ok();
+    machine.with_key(&["backup", "source"]).env("USER", "root").ran().ok();
+    machine.ok(&["restore", &machine.whole(), "-t", "out"]);
+    let restored = rustix::fs::lgetxattr(machine.path("out/file"), "trusted.mark", &mut [0; 16]);
+    assert_eq!(restored, Ok(7));
+}
