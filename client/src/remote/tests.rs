@@ -188,3 +188,16 @@ fn a_change_goes_through_the_gateway_also_where_the_store_takes_objects_itself()
     let expected = ["GET /v1/repository", &format!("PUT /v1/objects/{change}"), "POST /v1/uploads"];
     assert_eq!(*noted.lock().unwrap(), expected);
 }
+
+#[test]
+fn a_gateway_reached_by_tls_leads_nobody_to_an_address_without_it() {
+    let asked = Asked { op: Op::Read, key: "packs/ab/1" };
+    for (gateway, led, is_followed) in [
+        ("https://backup.example", "https://bucket.example/1", true),
+        ("https://backup.example", "http://127.0.0.1:9200/index", false),
+        ("https://backup.example", "file:///etc/passwd", false),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:9000/1", true),
+    ] {
+        assert_eq!(GatewayStore::web(gateway).is_as_safe(&asked, led).is_ok(), is_followed, "{gateway} to {led}");
+    }
+}

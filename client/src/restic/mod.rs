@@ -68,6 +68,8 @@ pub struct ResticSnapshot {
 pub enum ResticError {
     #[error("there is no repository of restic")]
     Absent,
+    #[error("the restic repository has no snapshot whose id begins with {0:?}")]
+    NoSnapshot(String),
     #[error("the password opens none of the {0} keys of the restic repository")]
     WrongPassword(usize),
     #[error("{object} of the restic repository cannot be read: {why}")]

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use copal_format::id::ObjectHash;
 use copal_jobs::objects;
 use copal_jobs::shares::{ShareId, TAKEN, TICKET, Terms};
-use copal_store::{Created, Store, StoreError};
+use copal_store::{Store, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -73,7 +73,7 @@ pub(in super::super) async fn open(
     let before = noted.iter().filter(|listed| !maker::is_note(&listed.key)).count() as u64;
     // Two requests at once get two numbers, or one of them gets none.
     for number in before + 1..=terms.count.into() {
-        if store.create(&id.taken(number), note.clone().into()).await? == Created::New {
+        if objects::create_own(store, id.taken(number).as_str(), note.clone().into()).await? {
             let ticket = format!("{number}-{}", ObjectHash(secret));
             let answer = json!({
                 "ticket": ticket, "until": ends, "length": terms.length, "list": terms.list,

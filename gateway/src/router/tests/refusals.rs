@@ -252,8 +252,10 @@ async fn what_makes_no_sense_is_refused() {
     assert_eq!(world.signed(FULL_SIGNS, "GET", "/v1/receipts/x/1", b"").await.problem(), bad);
     assert_eq!(world.signed(FULL_SIGNS, "GET", "/v1/nothing", b"").await.problem(), problem(404, "not-found"));
     assert_eq!(world.signed(FULL_SIGNS, "PATCH", "/v1/time", b"").await.problem(), problem(405, "method"));
-    let unlisted = "/v1/objects?prefix=work/";
-    assert_eq!(world.signed(FULL_SIGNS, "GET", unlisted, b"").await.problem(), problem(403, "not-permitted"));
+    for unlisted in ["work/", "shares/", "s", ""] {
+        let answer = world.signed(FULL_SIGNS, "GET", &format!("/v1/objects?prefix={unlisted}"), b"").await;
+        assert_eq!(answer.problem(), problem(403, "not-permitted"), "{unlisted}");
+    }
 }
 
 #[tokio::test]

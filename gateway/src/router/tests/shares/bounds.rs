@@ -1,11 +1,41 @@
 //! Bounds: a share gives out what its terms say, and only while its maker counts.
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::layout;
-use copal_store::Store;
+use copal_jobs::shares::TAKEN;
+use copal_store::{Created, Store, StoreError, pass_on};
 
 use super::*;
 use crate::router::Presigner;
+
+/// A store whose first answer is lost when an opening is taken, so that it is asked again.
+struct Again {
+    inner: Arc<dyn Store>,
+}
+
+#[async_trait]
+impl Store for Again {
+    pass_on!(inner: read, read_range, stat, list, delete, now);
+
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        if key.as_str().starts_with(TAKEN) {
+            self.inner.create(key, bytes.clone()).await?;
+        }
+        self.inner.create(key, bytes).await
+    }
+}
+
+#[tokio::test]
+async fn an_opening_is_given_also_if_the_first_answer_of_the_store_is_lost() {
+    let world = world(|settings| settings.store = Arc::new(Again { inner: settings.store.clone() })).await;
+    let share = world.share('a', 1).await;
+    let opened = world.open(&share).await;
+    assert_eq!((opened.status.as_u16(), &opened.json()["left"]), (200, &json!(0)));
+    assert_eq!(world.part(&share, &ticket_of(&opened), Some(1)).await.bytes, SEALED);
+    assert_eq!(world.open(&share).await.problem(), problem(404, "no-share"));
+}
 
 #[tokio::test]
 async fn what_was_uploaded_after_the_terms_is_not_handed_out() {
