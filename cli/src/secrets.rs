@@ -255,10 +255,19 @@ fn from_file(path: &Path, kind: SlotKind) -> Result<Credential, SecretError> {
     Credential::read(&bytes, kind, &path.display().to_string())
 }
 
+/// Takes secrets and `NOTIFY_SOCKET` out of the variables of a command that the user has named.
+pub fn without_secrets(command: &mut Command) -> &mut Command {
+    for name in ["COPAL_PASSWORD", "COPAL_TO_PASSWORD", "NOTIFY_SOCKET"] {
+        command.env_remove(name);
+    }
+    command
+}
+
 fn from_command(command: &OsString, name: &'static str) -> Result<Credential, SecretError> {
     let not_run = |error| SecretError::NotRun(name, error);
-    let mut child =
-        Command::new(SHELL[0]).args(&SHELL[1..]).arg(command).stdout(Stdio::piped()).spawn().map_err(not_run)?;
+    let mut shell = Command::new(SHELL[0]);
+    shell.args(&SHELL[1..]).arg(command).stdout(Stdio::piped());
+    let mut child = without_secrets(&mut shell).spawn().map_err(not_run)?;
     let output = child.stdout.take().map_or_else(|| Ok(Zeroizing::default()), bounded);
     let status = child.wait().map_err(not_run)?;
     let bytes = output.map_err(not_run)?;

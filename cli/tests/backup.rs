@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use crate::kit::{Machine, Run, Volume, noise, number, set_xattr, text};
+use crate::kit::{Machine, PASSPHRASE, Run, Running, assert_same, noise, number, text, until};
 use copal_client::backend::Backend;
 use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
@@ -242,6 +242,44 @@ fn a_command_that_fails_saves_nothing_of_what_it_has_written() {
 }
 
 #[test]
+fn a_dry_run_makes_no_repository_and_registers_no_machine() {
+    let machine = Machine::bare();
+    machine.command(&["backup", "--init", "-n", "source"]).env("COPAL_PASSWORD", PASSPHRASE).ran().exits(2);
+    assert!(!machine.path("repository").exists());
+    let machine = Machine::with([("file", "1")]);
+    let mut command = machine.with_key(&["backup", "-n", "source", "--json"]);
+    let ran = command.env("HOME", machine.path("another home")).ran().ok();
+    assert_eq!((number(&ran, "files_new"), machine.records()), (1, 1));
+}
+
+#[test]
+fn a_command_that_is_started_gets_no_passphrase() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["backup", "--stdin-from-command", "--", "env"]);
+    command.env("COPAL_PASSWORD", PASSPHRASE).env("COPAL_TO_PASSWORD", PASSPHRASE).ran().ok();
+    let line = format!("env > seen; echo {PASSPHRASE}");
+    let mut command = machine.command(&["dump", "latest:stdin", "--password-command", &line]);
+    let saved = command.env("COPAL_PASSWORD", PASSPHRASE).ran().ok().text();
+    for seen in [saved, fs::read_to_string(machine.path("seen")).unwrap()] {
+        assert!(seen.contains("COPAL_HOST=") && !seen.contains(PASSPHRASE), "{seen}");
+    }
+}
+
+#[test]
+fn a_backup_that_ends_ends_the_command_that_it_reads() {
+    let machine = Machine::new();
+    fs::write(machine.path("dump"), noise(3, 10 << 20)).unwrap();
+    // Nothing but a signal stops it: that nobody reads any more does not.
+    let script = "trap '' PIPE; echo $$ > pid; while :; do cat dump 2> /dev/null || sleep 0.1; done";
+    let words = ["backup", "--stdin-from-command", "--", "sh", "-c", script];
+    let child = Running::start(&mut machine.with_key(&words));
+    let written = || fs::read_to_string(machine.path("pid")).ok().filter(|text| text.ends_with('\n'));
+    let pid = until("the command runs", written);
+    child.ends_at("TERM").exits(130);
+    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
+}
+
+#[test]
 fn paths_are_read_from_lists_by_lines_and_by_zeros() {
     let machine = Machine::new();
     for name in ["one", "line\nbreak", "other"] {
@@ -278,25 +316,26 @@ fn how_hard_to_compress_is_the_writers_choice_and_readers_need_not_know_it() {
 }
 
 #[test]
-fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+fn a_file_under_a_lease_is_saved_once_its_holder_gives_it_up() {
     let machine = Machine::new();
-    let disk = machine.path("disk");
-    fs::create_dir(&disk).unwrap();
-    Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&disk).ran().ok();
-    let _mounted = Volume::at(disk.clone());
-    let (file, name) = (disk.join("file"), |at: u32| format!("user.{at:03}{}", "x".repeat(240)));
-    fs::write(&file, "1").unwrap();
-    // Their names are more than the kernel lists.
-    (0..300).for_each(|at| set_xattr(&file, &name(at), b"value"));
-    let saves = || machine.run(&["backup", "--json", disk.to_str().unwrap()]);
-    for _ in 0..2 {
-        let ran = saves().exits(3);
-        assert!(number(&ran, "errors") == 1 && ran.err.contains("attributes"), "{ran}");
-    }
-    fs::remove_file(&file).unwrap();
-    fs::write(&file, "1").unwrap();
-    saves().ok();
+    machine.write("file", "text");
+    let mut holder = Command::new("python3");
+    let (holder, line) = Running::announced(holder.args(["-c", HOLDER]).arg(machine.path("source/file")));
+    assert_eq!(line, "held\n");
+    machine.run(&["backup", "source"]).ok();
+    assert_eq!(holder.end().ok().code, 0);
+    machine.ok(&["restore", &machine.whole(), "-t", "out"]);
+    assert_same(&machine.path("source"), &machine.path("out"));
 }
+
+/// Holds a lease for writing, and gives it up 0.3 s after somebody else wants to read the file.
+const HOLDER: &str = r#"
+import fcntl, os, signal, sys, time
+file = os.open(sys.argv[1], os.O_RDWR)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("held", flush=True)
+signal.sigwait([signal.SIGIO])
+time.sleep(0.3)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+"#;

@@ -146,7 +146,14 @@ fn a_key_to_be_removed_is_named_by_digits_that_only_it_has() {
     let machine = Machine::new();
     assert_eq!(machine.run(&["key", "remove", "xyz", "--json"]).exits(1).kind(), "no_object");
     assert_eq!(machine.run(&["key", "remove", "", "--json"]).exits(2).kind(), "usage");
+    let id = slot(&machine, "passphrase");
+    assert_eq!(machine.run(&["key", "remove", &id[..3], "--json"]).exits(1).kind(), "no_object", "too few");
     assert_eq!(keys(&machine).len(), 3);
+    machine.ok(&["key", "add", "--new-key-file", "second", "--name", &id[..4]]);
+    machine.ok(&["key", "remove", &id[..4]]);
+    assert_eq!(slot(&machine, "passphrase"), id, "a name counts before digits");
+    machine.ok(&["key", "remove", &id[..4]]);
+    assert_eq!(keys(&machine).len(), 2);
 }
 
 #[test]
@@ -212,6 +219,17 @@ fn a_key_under_another_ones_name_is_told() {
     std::fs::copy(path(&other), path(&one)).unwrap();
     let told = machine.run(&["key", "list"]).exits(4);
     assert!(told.err.contains(&format!("holds key slot {other}")), "{told}");
+}
+
+#[test]
+fn a_recovery_code_is_shown_also_if_the_machine_cannot_be_registered() {
+    let machine = Machine::bare();
+    write(&machine, "state", "no directory");
+    let mut command = machine.command(&["init"]);
+    let ran = command.env("COPAL_PASSWORD", PASSPHRASE).env("COPAL_STATE_DIR", machine.path("state")).ran();
+    assert_ne!(ran.code, 0, "{ran}");
+    let code = ran.err.split_whitespace().find(|word| word.starts_with("copal-recovery-1-"));
+    opens(machine.run_with(code.unwrap_or_else(|| panic!("{ran}")), &["snapshots"]));
 }
 
 /// Writes a file beside the repository.

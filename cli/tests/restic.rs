@@ -166,7 +166,8 @@ fn snapshots_may_be_chosen_and_a_wrong_password_is_told_as_such() {
     let made = imports(&machine, &[&ids[1][..8], "--label", "old"]).ok().json();
     assert_eq!(rows(&made)[0].0, ids[1]);
     assert_eq!(machine.json(&["snapshots", "--host", "old-host"])[0]["label"], "old");
-    imports(&machine, &["ffffffffff00"]).exits(1);
+    let ran = imports(&machine, &["ffffffffff00"]).exits(1);
+    assert!(ran.err.contains("restic snapshots"), "{ran}");
     let wrong = |secret: &str, from: &str| {
         machine.with_key(&["import", "restic", from, "--json"]).env("RESTIC_PASSWORD", secret).ran()
     };

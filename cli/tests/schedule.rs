@@ -85,6 +85,7 @@ impl User {
         command.env("PATH", format!("{}{programs}", self.path("bin").display())).current_dir("/");
         // A timer will not have these variables of the shell.
         command.env("COPAL_REPOSITORY", "azblob://of/shell").env("COPAL_PASSWORD", "of a shell");
+        command.env("AWS_PROFILE", "of a shell");
         if rustix::process::geteuid().is_root() {
             command.uid(NOBODY);
         }
@@ -129,6 +130,8 @@ fn a_timer_without_its_credentials_is_told_of() {
     let user = User::new();
     user.configure(&PROFILES.replace("/mnt/backup", "azblob://container/prefix"));
     assert!(user.run(&["install", "--by", "systemd"]).ok().err.contains("profile home: the credentials"));
+    user.configure(&PROFILES.replace("/mnt/backup", "s3://bucket/prefix"));
+    assert!(user.run(&["install", "--by", "systemd"]).ok().err.contains("profile home: this shell has AWS_PROFILE,"));
 }
 
 #[test]
@@ -169,6 +172,9 @@ fn cron_runs_profiles_where_there_is_no_systemd() {
     let user = User::new();
     fs::write(user.path("home/table"), "0 5 * * * mine\n").unwrap();
     assert!(user.run(&["install", "--by", "cron"]).exits(2).err.contains("needs the key \"cron\""));
+    let tables = user.path("home/tables").display().to_string();
+    user.run(&["install", "--by", "cron", "--to", &tables]).exits(2);
+    assert!(!user.path("home/tables/copal-home").exists(), "all profiles or none");
     user.run(&["install", "home", "--by", "cron"]).ok();
     user.run(&["install", "home", "--by", "cron"]).ok();
     let table = user.read("home/table");

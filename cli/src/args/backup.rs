@@ -22,7 +22,7 @@ pub struct Backup {
     pub operands: Vec<OsString>,
 
     /// Create the repository first if there is none yet.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dry_run")]
     pub init: bool,
     #[command(flatten)]
     pub naming: Naming,

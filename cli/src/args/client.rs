@@ -82,7 +82,7 @@ pub struct Join {
 
 #[derive(Args, Debug)]
 pub struct Revoke {
-    /// Its name, or the first digits of its id.
+    /// Its name, or the first digits of its id, at least four.
     #[arg(value_name = "CLIENT")]
     pub client: String,
     /// Number of the last of its manifests that is good [default: the last that was accepted].

@@ -64,7 +64,7 @@ fn key_name(text: &str) -> Result<String, String> {
 
 #[derive(Args, Debug)]
 pub struct Remove {
-    /// The key's name, or the first digits of its id, as "key list" shows them.
+    /// The key's name, or the first digits of its id, at least four, as "key list" shows them.
     #[arg(value_name = "KEY")]
     pub key: String,
 }

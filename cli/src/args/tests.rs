@@ -153,6 +153,7 @@ fn backup_takes_paths_lists_streams_or_a_command() {
 fn backup_refuses_what_makes_no_sense() {
     assert!(refusal("backup").contains("PATH"));
     assert!(refusal("backup --stdin a").contains("--stdin"));
+    assert!(refusal("backup --init -n a").contains("--dry-run"));
     assert!(refusal("backup --stdin --files-from f").contains("--files-from"));
     assert!(refusal("backup --stdin-from-command").contains("PATH"));
     assert!(refusal("backup --stdin-name n a").contains("--stdin"));
@@ -165,14 +166,14 @@ fn backup_refuses_what_makes_no_sense() {
 
 #[test]
 fn backup_options_carry_their_values() {
-    let line = "backup a -n --tag x --tag y -e *.o --iexclude *.TMP --exclude-larger-than 1G --rewrite-budget 5% \
+    let line = "backup a --tag x --tag y -e *.o --iexclude *.TMP --exclude-larger-than 1G --rewrite-budget 5% \
                 --time 1970-01-01T00:00:01Z --host h --label l -x --ignore-file .copalignore --exclude-if-present .nobackup --init";
     let Command::Backup(backup) = parsed(line).command else { panic!() };
     assert_eq!(
         (backup.naming.tags.join(","), backup.naming.label.as_str(), backup.naming.host.as_deref()),
         ("x,y".into(), "l", Some("h"))
     );
-    assert!(backup.dry_run && backup.init && backup.exclude.one_file_system && !backup.changes.force);
+    assert!(backup.init && backup.exclude.one_file_system && !backup.changes.force);
     assert_eq!(backup.exclude.exclude_larger_than.map(|size| size.0), Some(1 << 30));
     assert_eq!((backup.rewrite_budget, backup.naming.time), (0.05, Some(Time(1_000_000_000))));
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,7 +33,7 @@ use crate::report::field::PathField;
 use crate::report::progress::kept;
 use crate::report::summary::BackupSummary;
 use crate::report::{Amount, Failure, Printer, human};
-use crate::secrets::Terminal;
+use crate::secrets::{Terminal, without_secrets};
 use crate::system::USER;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
@@ -60,7 +60,7 @@ pub(super) fn saved(context: &Context<'_>, options: &Backup) -> Result<(Exit, Op
     let mut ahead = scan.as_ref().filter(|_| walks).map(|scan| scan.begin(threads));
     let opened = opening.open(context, &backend)?;
     context.is_met(&backend, opened.id())?;
-    let (access, client) = opened.used_by(context)?;
+    let (access, client) = opened.used_by(context, options.dry_run)?;
     let narrowing = changed::Narrowed { access, client: &client, exclusions: exclusions.as_ref() };
     let naming = named(context, &options.naming, sources.paths(), threads);
     let mut changed = list.as_mut().map(|list| narrowing.of(context, options, &naming, list)).transpose()?;
@@ -211,8 +211,7 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
     if options.init && is_wanted {
         let credential = context.secrets().first(&mut Terminal)?;
         let summary = init::create(context, &credential, IngestBy::Client, ReaderProgram::inside())?;
-        context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
-        context.report.warn(&summary.recovery_code);
+        init::tell_code(context, &summary.repository, &summary.recovery_code);
         return Ok((context.backend()?, Opening::Secret(credential)));
     }
     let backend = found?;
@@ -220,7 +219,8 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
     Ok((backend, opening))
 }
 
-/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot.
+/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot. The
+/// command does not outlive the backup that reads it.
 struct Checked {
     output: ChildStdout,
     child: Child,
@@ -228,7 +228,8 @@ struct Checked {
 
 fn spawn(words: &[OsString]) -> Result<Checked, Failure> {
     let (program, arguments) = words.split_first().expect("clap requires a command");
-    let spawned = std::process::Command::new(program).args(arguments).stdout(Stdio::piped()).spawn();
+    let mut command = Command::new(program);
+    let spawned = without_secrets(command.args(arguments).stdout(Stdio::piped())).spawn();
     let mut child = spawned.map_err(|error| Failure::io("run", program, error))?;
     let output = child.stdout.take().expect("piped");
     Ok(Checked { output, child })
@@ -244,6 +245,14 @@ impl Read for Checked {
             }
         }
         Ok(got)
+    }
+}
+
+impl Drop for Checked {
+    fn drop(&mut self) {
+        // A command that has ended already cannot be killed any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -25,6 +25,7 @@ use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
 
 use super::context::Context;
+use super::key::FEWEST_DIGITS;
 use crate::args::client::{Add, Client, Dedup, Revoke, Role as RoleNamed};
 use crate::exit::Exit;
 use crate::report::clients::{ClientRow, EnrollmentSummary, RevokeSummary};
@@ -261,12 +262,13 @@ fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     Ok(all)
 }
 
-/// The client with this name or this beginning of an id. If several share the name, the one that may still save.
+/// The client with this name, else the one whose id begins so. If several share the name, the one that may still save.
 fn meant(all: Vec<Known>, wanted: &str, now: Time) -> Result<ClientId, Failure> {
     let named: Vec<&Known> = all.iter().filter(|known| known.name == wanted).collect();
     let current: Vec<&Known> = named.iter().copied().filter(|known| !known.is_over(now)).collect();
     let digits = wanted.to_ascii_lowercase();
-    let by_id = || all.iter().filter(|known| !digits.is_empty() && known.id.to_string().starts_with(&digits)).collect();
+    let is_id = digits.len() >= FEWEST_DIGITS;
+    let by_id = || all.iter().filter(|known| is_id && known.id.to_string().starts_with(&digits)).collect();
     let fitting: Vec<&Known> = match (current.is_empty(), named.is_empty()) {
         (false, _) => current,
         (true, false) => named,

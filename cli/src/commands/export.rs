@@ -31,6 +31,7 @@ use crate::pick::Intent;
 use crate::report::Failure;
 use crate::report::copy::ExportSummary;
 use crate::secrets::{OF_EXPORT, Terminal};
+use crate::system::output;
 
 pub(super) fn run(context: &Context<'_>, options: &Options) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -159,7 +160,7 @@ impl Output {
         let file = match self {
             Self::Named(_, part) => part.as_file().try_clone(),
             Self::Spooled(file) => file.try_clone(),
-            Self::Streamed => crate::system::output(),
+            Self::Streamed => output(),
         };
         file.map_err(|error| self.failed(error))
     }
@@ -175,7 +176,8 @@ impl Output {
             }
             Self::Spooled(mut file) => {
                 file.seek(SeekFrom::Start(0)).map_err(Failure::output)?;
-                io::copy(&mut file, &mut io::stdout()).map_err(Failure::output)
+                // Not through `io::stdout()`: it keeps the last bytes, and nobody would learn that they were not written.
+                io::copy(&mut file, &mut output().map_err(Failure::output)?).map_err(Failure::output)
             }
             Self::Streamed => Ok(0),
         }

@@ -48,7 +48,7 @@ pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Fa
     let backend = context.backend()?;
     let opened = Opening::find(context, &backend)?.open(context, &backend)?;
     context.is_met(&backend, opened.id())?;
-    let (access, client) = opened.used_by(context)?;
+    let (access, client) = opened.used_by(context, options.dry_run)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let below = match &options.as_path {
         Some(path) => Root::named(path).map_err(bad_as_path)?.path().clone(),
@@ -152,7 +152,7 @@ fn open(context: &Context<'_>, options: &args::Restic) -> Result<Restic, Failure
 fn chosen<'s>(snapshots: &'s [ResticSnapshot], named: &[String]) -> Result<Vec<&'s ResticSnapshot>, Failure> {
     for wanted in named {
         if !snapshots.iter().any(|snapshot| snapshot.id.starts_with(wanted)) {
-            return Err(Failure::NoSnapshot { wanted: wanted.clone() });
+            return Err(ResticError::NoSnapshot(wanted.clone()).into());
         }
     }
     let is_chosen = |snapshot: &&ResticSnapshot| named.iter().any(|wanted| snapshot.id.starts_with(wanted));

@@ -28,7 +28,8 @@ pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Re
     let credential = context.secrets().first(&mut Terminal)?;
     share(context, options)?;
     let summary = create(context, &credential, options.ingest, reader(&options.reader)?)?;
-    context.report.answer(&summary)?;
+    let told = context.report.answer(&summary);
+    told.inspect_err(|_| tell_code(context, &summary.repository, &summary.recovery_code))?;
     Ok(Exit::Done)
 }
 
@@ -39,7 +40,14 @@ fn share(context: &Context<'_>, options: &args::repository::Init) -> Result<(), 
     Ok(())
 }
 
-/// Makes the repository that the options name, and registers this machine.
+/// Shows the recovery code of a new repository beside other output.
+pub(super) fn tell_code(context: &Context<'_>, repository: &str, code: &str) {
+    context.report.warn(&format!("created {repository}; its recovery code, shown this once:"));
+    context.report.warn(code);
+}
+
+/// Makes the repository that the options name, and registers this machine. If that fails once the repository is there,
+/// its recovery code is shown here.
 pub(super) fn create(
     context: &Context<'_>,
     credential: &Credential,
@@ -79,9 +87,11 @@ pub(super) fn create(
         }
     });
     let made = made?;
-    let repository = context.open_with(&backend, credential)?;
-    context.meet(&backend, repository.id());
-    let client = context.client(&repository)?;
+    let client = context.open_with(&backend, credential).and_then(|repository| {
+        context.meet(&backend, repository.id());
+        context.client(&repository)
+    });
+    let client = client.inspect_err(|_| tell_code(context, &backend.location().to_string(), &made.recovery_code))?;
     if reader.is_none() {
         context
             .report

@@ -155,13 +155,14 @@ impl Keys<'_> {
         slot.slot.as_ref()?.name(&self.repository.owner)
     }
 
-    /// The only slot that has this name, or whose id begins with these digits.
+    /// The only slot that has this name; if none has it, the only one whose id begins with these digits.
     fn meant(&self, digits: &str) -> Result<&KeySlot, Failure> {
         let wanted = digits.to_ascii_lowercase();
-        let is_meant = |slot: &&KeySlot| {
-            slot.id.to_string().starts_with(&wanted) || self.name(slot).is_some_and(|name| name == digits)
-        };
-        let fitting: Vec<&KeySlot> = self.slots.iter().filter(is_meant).collect();
+        let is_named = |slot: &&KeySlot| self.name(slot).is_some_and(|name| name == digits);
+        let mut fitting: Vec<&KeySlot> = self.slots.iter().filter(is_named).collect();
+        if fitting.is_empty() && wanted.len() >= FEWEST_DIGITS {
+            fitting = self.slots.iter().filter(|slot| slot.id.to_string().starts_with(&wanted)).collect();
+        }
         match fitting.as_slice() {
             _ if wanted.is_empty() => Err(Failure::Usage("no key is named".into())),
             [] => Err(Failure::NoObject { what: "key", wanted: digits.to_owned() }),
@@ -197,6 +198,9 @@ impl Keys<'_> {
         if faults().next().is_none() { Exit::Done } else { Exit::Damage }
     }
 }
+
+/// The fewest digits that name a key or client to take away: fewer are more likely a typing error.
+pub(super) const FEWEST_DIGITS: usize = 4;
 
 fn store(repository: &Repository) -> &dyn Store {
     repository.store().as_ref()

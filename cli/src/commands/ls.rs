@@ -22,11 +22,11 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
     let mut sources = if options.snapshot.path.is_none() { snapshot.sources() } else { Vec::new() };
     sources.sort();
     sources.dedup_by(|source, above| source.is_within(above));
-    let scopes: Vec<Scope> = match sources.as_slice() {
-        [] => vec![scope.clone()],
-        sources => sources.iter().map(|source| source_of(&place, source)).collect(),
-    };
-    let has_one = scopes.len() == 1;
+    let mut scopes: Vec<Scope> = sources.iter().filter_map(|source| source_of(&place, source)).collect();
+    if scopes.is_empty() {
+        scopes.push(scope.clone());
+    }
+    let has_one = sources.len() < 2;
     for scope in scopes {
         if !scope.is_directory() || !has_one {
             let entry = scope.entries(pages, snapshot.root).next()?;
@@ -47,10 +47,14 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
     Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
 }
 
-/// A path that was backed up. If it cannot be found, the whole snapshot: the listing then reports what cannot be read.
-fn source_of(place: &Place<'_>, source: &TreePath) -> Scope {
+/// A path that was backed up; none if nothing of it was saved. If it cannot be looked for, the whole snapshot: the
+/// listing then reports what cannot be read.
+fn source_of(place: &Place<'_>, source: &TreePath) -> Option<Scope> {
     let path = SpecPath::Absolute(source.clone());
-    locate(&place.pages, place.snapshot, Some(&path)).unwrap_or_else(|_| Scope::whole())
+    match locate(&place.pages, place.snapshot, Some(&path)) {
+        Err(Failure::NotInSnapshot { .. }) => None,
+        found => Some(found.unwrap_or_else(|_| Scope::whole())),
+    }
 }
 
 fn write(lines: &mut Lines, row: LsRow, long: bool) -> Result<(), Failure> {

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use copal_client::backend::Backend;
 use copal_client::credentials::Credentials;
+use copal_client::entropy::{random, secret};
 use copal_client::repository::{Access, Enrolled, LocalClient, Repository};
-use copal_format::id::RepositoryId;
+use copal_format::id::{ClientId, RepositoryId};
+use copal_format::keys::client::ClientKeys;
 use copal_store::Store;
 
 use super::context::{CLIENTS, Context};
@@ -61,9 +63,18 @@ impl Opened {
         })
     }
 
-    /// The repository and its client, for a backup. Fails if the state is older than one this machine has met.
-    pub(super) fn used_by(&self, context: &Context<'_>) -> Result<(Access<'_>, LocalClient), Failure> {
+    /// The repository and its client, for a backup. Fails if the state is older than one this machine has met. A dry
+    /// run registers no client.
+    pub(super) fn used_by(
+        &self,
+        context: &Context<'_>,
+        is_dry_run: bool,
+    ) -> Result<(Access<'_>, LocalClient), Failure> {
         Ok(match self {
+            Self::Owner(repository) if is_dry_run && LocalClient::id_in(repository.state_dir()).is_none() => {
+                context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
+                (Access::Owner(repository), unregistered(repository)?)
+            }
             Self::Owner(repository) => (Access::Owner(repository), context.client(repository)?),
             Self::WriteOnly(enrolled) => {
                 let (store, state_dir, own) = self.met(context)?;
@@ -72,4 +83,11 @@ impl Opened {
             }
         })
     }
+}
+
+/// A client that only this process knows, as a machine without keys would register it.
+fn unregistered(repository: &Repository) -> Result<LocalClient, Failure> {
+    let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
+    let keys = ClientKeys::new(secret(), secret());
+    Ok(LocalClient { id: ClientId(random()), keys, domain: descriptor.shared_domain })
 }

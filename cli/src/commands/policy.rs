@@ -44,7 +44,7 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let repository = context.open()?;
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
-    let domains = domains(&repository)?;
+    let domains = domains(&repository, &view)?;
     let signed = file.policy(&domains).map_err(|error| usage(&error))?;
     let now = Time(wait(repository.store().now())?.0);
     let expirable = expirable(&signed, &view.state.snapshots, now);
@@ -155,11 +155,15 @@ fn text(options: &Set) -> Result<String, Failure> {
     let most = 2 * POLICY_BYTES as u64;
     let mut text = String::new();
     let read = match options.file.as_os_str() == "-" {
-        true => std::io::stdin().lock().take(most).read_to_string(&mut text),
-        false => std::fs::File::open(&options.file).and_then(|file| file.take(most).read_to_string(&mut text)),
+        true => std::io::stdin().lock().take(most + 1).read_to_string(&mut text),
+        false => std::fs::File::open(&options.file).and_then(|file| file.take(most + 1).read_to_string(&mut text)),
     };
-    read.map_err(|error| Failure::io("read", &options.file, error))?;
-    Ok(text)
+    let length = read.map_err(|error| Failure::io("read", &options.file, error))?;
+    match length as u64 <= most {
+        true => Ok(text),
+        // What its first bytes say may be another policy.
+        false => Err(Failure::Usage(format!("{} is longer than {most} bytes", options.file.display()))),
+    }
 }
 
 fn show(context: &Context<'_>) -> Result<Exit, Failure> {
@@ -183,19 +187,19 @@ fn lingering(view: &View) -> Option<Lingering> {
     view.root.as_ref().and_then(|(root, _)| root.lingering)
 }
 
-/// The keys of every domain: the shared one and those of all clients.
-fn domains(repository: &Repository) -> Result<BTreeMap<DomainId, DomainKeys>, Failure> {
-    let mut domains = BTreeMap::new();
-    let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
-    domains.extend(shared.map(|domain| (domain, repository.domain_keys(domain))));
+/// The keys of every domain: the shared one, and those of all clients and snapshots.
+fn domains(repository: &Repository, view: &View) -> Result<BTreeMap<DomainId, DomainKeys>, Failure> {
+    // Also the domain of a client whose record cannot be read: its tagged snapshots would go.
+    let mut found: BTreeSet<DomainId> = view.state.snapshots.values().map(|record| record.domain).collect();
+    found.extend(repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain));
     for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
         match wait(clients::read(&repository.job(), id)) {
-            Ok(Some(record)) => drop(domains.insert(record.domain, repository.domain_keys(record.domain))),
+            Ok(Some(record)) => drop(found.insert(record.domain)),
             Ok(None) | Err(JobError::Damaged { .. }) => {}
             Err(error) => return Err(Failure::from(error)),
         }
     }
-    Ok(domains)
+    Ok(found.into_iter().map(|domain| (domain, repository.domain_keys(domain))).collect())
 }
 
 /// The names of all known tags, by their ids in every domain.
@@ -206,7 +210,7 @@ fn tag_names(context: &Context<'_>, repository: &Repository) -> Result<BTreeMap<
     let known: Vec<String> = names.values().cloned().collect();
     let own = history.snapshots.iter().flat_map(|snapshot| snapshot.info.tags.iter().cloned());
     let all: std::collections::BTreeSet<String> = own.chain(known).collect();
-    for keys in domains(repository)?.values() {
+    for keys in domains(repository, &view)?.values() {
         names.extend(all.iter().map(|name| (keys.tag_id(name), name.clone())));
     }
     Ok(names)

@@ -83,6 +83,7 @@ impl Failure {
                 "RESTIC_PASSWORD, RESTIC_PASSWORD_FILE and --from-password-file are for the restic repository"
             }
             Self::Restic(ResticError::Absent) => "name the directory that holds restic's \"config\" and \"keys\"",
+            Self::Restic(ResticError::NoSnapshot(_)) => "\"restic snapshots\" lists what there is",
             Self::Restic(ResticError::Store(error)) => return advice_on_store(error),
             Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",

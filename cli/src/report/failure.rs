@@ -249,7 +249,7 @@ impl Failure {
             | Self::Revoked { .. }
             | Self::WriteOnly => "not_permitted",
             Self::Enrollment(_) => "enrollment",
-            Self::NoSnapshot { .. } | Self::Freed { .. } => "no_snapshot",
+            Self::NoSnapshot { .. } | Self::Freed { .. } | Self::Restic(ResticError::NoSnapshot(_)) => "no_snapshot",
             Self::AmbiguousSnapshot { .. } | Self::NoneOfThisHost { .. } => "ambiguous_snapshot",
             Self::NoObject { .. } => "no_object",
             Self::KeyInUse { .. } => "key_in_use",

@@ -138,6 +138,9 @@ pub struct CheckedProfile {
 impl Answer for Checked {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} is valid", human::text(&self.path))?;
+        if self.profiles.is_empty() {
+            writeln!(out, "no profile: \"copal config example\" shows what one may hold")?;
+        }
         for profile in &self.profiles {
             let acts: Vec<String> = profile.acts.iter().map(ToString::to_string).collect();
             let acts = if acts.is_empty() { "nothing to run".to_owned() } else { acts.join(", ") };

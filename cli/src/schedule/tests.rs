@@ -61,12 +61,31 @@ fn a_unit_quotes_what_systemd_would_read_otherwise() {
 #[test]
 fn a_units_sandbox_is_for_profiles_that_start_nothing_else() {
     let service = |is_unconfined, is_system| units::service(&Job { is_unconfined, is_system, ..job("daily") }).unwrap();
-    assert!(
-        service(false, true).contains("ProtectSystem=strict") && service(false, true).contains("RequiresMountsFor")
-    );
+    assert!(service(false, true).contains("ProtectSystem=strict"));
     assert!(!service(true, true).contains("ProtectSystem") && service(true, true).contains("Nice=10"));
     let user = service(false, false);
     assert!(!user.contains("Protect") && user.contains("NoNewPrivileges=yes"), "{user}");
+}
+
+#[test]
+fn a_confined_unit_hides_nothing_that_a_backup_would_save() {
+    let service = units::service(&job("daily")).unwrap();
+    for hides in ["ProtectKernelModules", "ProtectKernelLogs", "ProtectHome=yes", "Private", "Inaccessible"] {
+        assert!(!service.contains(hides), "{hides}");
+    }
+    // No module is loaded all the same.
+    assert!(service.contains("\nCapabilityBoundingSet=~CAP_SYS_MODULE "), "{service}");
+    assert!(service.contains("\nSystemCallFilter=@system-service\n"), "{service}");
+}
+
+#[test]
+fn a_unit_waits_for_the_disks_of_repositories_and_starts_without_them_too() {
+    let of = |path: &str| units::service(&Job { repositories: vec![path.into()], ..job("daily") }).unwrap();
+    let mounts = "mnt-my\\x20backup.mount mnt.mount";
+    let service = of("/mnt/my backup");
+    assert!(service.contains(&format!("\nWants={mounts}\nAfter={mounts}\n")), "{service}");
+    assert!(!service.contains("RequiresMountsFor") && !service.contains("\nRequires="), "{service}");
+    assert!(of("/.x/\u{e9}-a:b_c.d/").contains("=\\x2ex-\\xc3\\xa9\\x2da:b_c.d.mount \\x2ex.mount\n"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Units: a service and a timer of systemd for a profile.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use super::{BadJob, Job, MARK, printed};
 
@@ -14,9 +14,12 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
     let mut text = format!("{MARK}\n[Unit]\nDescription=Copal: profile {}\n", job.profile);
     if job.is_system {
         text.push_str("Wants=network-online.target\nAfter=network-online.target\n");
-        // The unit does not start while a repository's disk is not mounted.
+        // The unit waits for the disks of repositories, and starts also if one is missing: the run then tells of it and
+        // uses the others. RequiresMountsFor= would stop it, and systemd before 256 does not know WantsMountsFor=.
         for repository in &job.repositories {
-            writeln!(text, "RequiresMountsFor={}", path(repository)?).expect("memory takes every byte");
+            let mounts: Vec<String> = repository.ancestors().filter_map(mount).collect();
+            let mounts = mounts.join(" ");
+            writeln!(text, "Wants={mounts}\nAfter={mounts}").expect("memory takes every byte");
         }
     }
     let words: Result<Vec<String>, BadJob> = job.words()?.into_iter().map(|word| quoted(&word, true)).collect();
@@ -47,6 +50,29 @@ pub fn timer(job: &Job) -> String {
         "{MARK}\n[Unit]\nDescription=Copal: profile {profile}, by the clock\n\n[Timer]\nOnCalendar={at}\n\
          RandomizedDelaySec={jitter}s\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
     )
+}
+
+/// The unit that mounts this directory, if one does; none for the root directory. The name is what `systemd-escape -p`
+/// makes of the path.
+fn mount(directory: &Path) -> Option<String> {
+    let names = directory.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.as_encoded_bytes()),
+        _ => None,
+    });
+    let mut unit = String::new();
+    for name in names {
+        if !unit.is_empty() {
+            unit.push('-');
+        }
+        for &byte in name {
+            match byte {
+                b'.' if unit.is_empty() => unit.push_str("\\x2e"),
+                b':' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => unit.push(byte.into()),
+                _ => write!(unit, "\\x{byte:02x}").expect("memory takes every byte"),
+            }
+        }
+    }
+    (!unit.is_empty()).then(|| format!("{unit}.mount"))
 }
 
 /// A path as it stands in a list of paths.
@@ -85,17 +111,18 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 ";
 
-/// The machine's unit reads everything and writes to a few directories. It keeps its capabilities: without CAP_SYS_ADMIN
-/// it would not see trusted.* attributes, and would save files without them.
+/// The machine's unit reads everything and writes to a few directories. So no line hides a file on a disk:
+/// ProtectKernelModules= would empty /usr/lib/modules, PrivateTmp= would empty /tmp, and a backup would save that.
+/// Taking two capabilities away hides nothing. The unit keeps the others: without CAP_SYS_ADMIN it would not see
+/// trusted.* attributes, and would save files without them. RestrictSUIDSGID= would forbid the set-group-id bit of
+/// directories in a shared repository.
 const SYSTEM: &str = "\
 ProtectSystem=strict
 ProtectHome=read-only
 ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
 ProtectControlGroups=yes
 ProtectClock=yes
 ProtectHostname=yes
 RestrictNamespaces=yes
-RestrictSUIDSGID=yes
+CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYSLOG
 ";

@@ -16,13 +16,13 @@ pub use linux::{nameless, tell_supervisor};
 pub use not_linux::{nameless, tell_supervisor};
 #[cfg(unix)]
 pub use unix::{
-    SAVES_ELSEWHERE, SCHEDULES, SHELL, USER, apart, end_all, guarded, has_terminal, home, is_input_output, is_root,
-    kill_all, lock_file, new_file, on_end, open_rights, open_terminal, open_to_all, output, own_configuration,
+    SAVES_ELSEWHERE, SCHEDULES, SHELL, USER, apart, end_all, guarded, has_group, has_terminal, home, is_input_output,
+    is_root, kill_all, lock_file, new_file, on_end, open_rights, open_terminal, open_to_all, output, own_configuration,
     system_configuration,
 };
 #[cfg(windows)]
 pub use windows::{
-    SAVES_ELSEWHERE, SCHEDULES, SHELL, USER, apart, end_all, guarded, has_terminal, home, is_input_output, is_root,
-    kill_all, lock_file, new_file, on_end, open_rights, open_terminal, open_to_all, output, own_configuration,
+    SAVES_ELSEWHERE, SCHEDULES, SHELL, USER, apart, end_all, guarded, has_group, has_terminal, home, is_input_output,
+    is_root, kill_all, lock_file, new_file, on_end, open_rights, open_terminal, open_to_all, output, own_configuration,
     system_configuration,
 };

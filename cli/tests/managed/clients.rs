@@ -319,6 +319,16 @@ fn an_enrollment_that_nobody_has_used_can_be_withdrawn() {
 }
 
 #[test]
+fn a_client_is_revoked_by_its_name_or_at_least_four_digits() {
+    let (owner, _camera) = with_camera();
+    let id = text(&row(&owner, "camera")["id"]);
+    assert_eq!(owner.run(&["client", "revoke", &id[..3], "--json"]).exits(1).kind(), "no_object");
+    assert!(row(&owner, "camera")["revoked"].is_null());
+    owner.ok(&["client", "revoke", &id[..4]]);
+    assert_eq!(row(&owner, "camera")["revoked"], 0);
+}
+
+#[test]
 fn a_client_whose_record_is_damaged_is_listed_as_such() {
     let owner = managed();
     joined(&owner, "camera", "write-only");

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 
-use super::world::{managed, serve_until};
-use crate::kit::{Machine, Run, Running, number};
+use super::world::{joined, managed, serve_until, upload};
+use crate::kit::{Harm, Machine, Run, Running, number};
 
 const POLICY: &str = "keep-last = 2\nkeep-tags = [[\"gold\"]]\nfloor-last = 1\nhold-share = \"60%\"\nhold-from = \"1MiB\"\ntimezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/7\"\n";
 
@@ -37,12 +37,31 @@ fn what_is_set_is_in_force_and_shown_as_the_file_that_set_it() {
 #[test]
 fn a_file_that_makes_no_sense_signs_nothing() {
     let machine = Machine::new();
-    for text in ["keep-dialy = 3", "timezone = \"Europe/Berlin\"", "check-share = \"1/0\"", "no toml"] {
+    // Its first 128 KiB are a policy.
+    let long = format!("keep-last = 1\n{}floor-last = 1\n", "# of no use\n".repeat(12_000));
+    for text in ["keep-dialy = 3", "timezone = \"Europe/Berlin\"", "check-share = \"1/0\"", "no toml", &long] {
         write(&machine, text);
         assert_eq!(machine.run(&["policy", "set", "policy.toml", "--json"]).exits(2).kind(), "usage", "{text}");
     }
     assert!(machine.names("changes/").is_empty());
     assert_eq!(machine.run(&["policy", "set", "nowhere", "--json"]).exits(1).kind(), "io");
+}
+
+#[test]
+fn tags_keep_snapshots_also_of_a_client_whose_record_is_lost() {
+    let owner = managed();
+    let own = owner.names("clients/");
+    let camera = joined(&owner, "camera", "write-only");
+    camera.write("file", "text");
+    upload(&camera, &["--tag", "gold"]).ok();
+    camera.write("file", "another text");
+    upload(&camera, &[]).ok();
+    owner.ok(&["ingest"]);
+    let records = owner.names("clients/").into_iter().filter(|record| !own.contains(record));
+    records.for_each(|record| owner.damage(&record, Harm::Delete));
+    write(&owner, "keep-last = 1\nkeep-tags = [[\"gold\"]]\n");
+    let tried = owner.run(&["policy", "set", "policy.toml", "--dry-run", "--json"]).ok();
+    assert_eq!(number(&tried, "would_expire"), 0, "{tried}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::Value;
 
 use super::{HOME, configured, run};
-use crate::kit::{Machine, Run, text};
+use crate::kit::{Machine, Run, text, until};
 
 /// A machine whose profile `home` has these hooks.
 fn hooked(hooks: &str) -> Machine {
@@ -98,12 +98,14 @@ fn a_hook_that_others_may_write_or_exchange_is_not_started() {
 
 #[test]
 fn a_hook_that_takes_too_long_is_ended_with_all_that_it_started() {
-    let machine = hooked("timeout = \"1s\"\nbefore-backup = \"sleep 600 & echo $! > HEREpid; wait\"\n");
-    assert!(run(&machine, &["run"]).exits(1).err.contains("took longer than 1 s"));
-    let pid: i32 = fs::read_to_string(machine.path("pid")).unwrap().trim().parse().unwrap();
-    let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    while !stat().is_empty() && !stat().contains(" Z ") {
-        std::thread::yield_now();
+    // The second one is deaf to the request to end.
+    for started in ["sleep 600", "(trap '' TERM; exec sleep 600)"] {
+        let hook = format!("before-backup = \"{started} & echo $! > HEREpid; wait\"\n");
+        let machine = hooked(&format!("timeout = \"1s\"\n{hook}"));
+        assert!(run(&machine, &["run"]).exits(1).err.contains("took longer than 1 s"));
+        let pid: i32 = fs::read_to_string(machine.path("pid")).unwrap().trim().parse().unwrap();
+        let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        until(started, || (stat().is_empty() || stat().contains(" Z ")).then_some(()));
     }
 }
 
@@ -113,4 +115,15 @@ fn an_interrupted_run_still_takes_its_snapshot_away_and_begins_no_other_act() {
     run(&machine, &["run", "--json"]).exits(130);
     let names: Vec<String> = told(&machine).iter().map(|told| text(&told["hook"])).collect();
     assert_eq!(names, ["before-backup", "after-backup"]);
+}
+
+#[test]
+fn a_hook_that_ends_with_an_interrupted_run_is_no_failure() {
+    for hook in ["before-backup", "after-backup"] {
+        let ends = format!("{hook} = \"kill -TERM $PPID; sleep 1; exit 1\"\n");
+        let machine = hooked(&format!("{ends}on-failure = \"cat >> HEREtold\"\n"));
+        let ran = run(&machine, &["run", "--json"]).exits(130);
+        assert!(ran.kind() == "interrupted" && ran.err.contains(&format!("hook {hook} failed")), "{ran}");
+        assert!(told(&machine).is_empty(), "{hook}");
+    }
 }

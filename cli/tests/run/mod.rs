@@ -229,6 +229,17 @@ fn a_profile_is_never_run_twice_at_a_time() {
 }
 
 #[test]
+fn a_dry_run_takes_no_lock_and_waits_for_none() {
+    let machine = configured(HOME);
+    machine.write("letter", "1");
+    run(&machine, &["run"]).ok();
+    let lock = fs::File::open(machine.path("home/.local/state/copal/run/home.lock")).unwrap();
+    lock.lock().unwrap();
+    run(&machine, &["run", "-n"]).ok();
+    run(&machine, &["run"]).exits(11);
+}
+
+#[test]
 fn a_lock_that_is_a_link_to_somewhere_else_is_not_followed() {
     let machine = configured(HOME);
     let state = machine.path("home/.local/state/copal/run");
@@ -284,6 +295,8 @@ fn a_configuration_is_looked_for_checked_shown_and_explained() {
     let checked = machine.command(&["config", "check", "--json"]).env("COPAL_CONFIG", "named.toml").ran().ok().json();
     assert_eq!(checked["profiles"][0]["acts"][0], "backup");
     assert_eq!(checked["missing"][0]["key"], "key-file", "{checked}");
+    configure(&machine, "");
+    assert!(run(&machine, &["config", "check"]).ok().text().contains("no profile"));
     configure(&machine, HOME);
     let shown = run(&machine, &["config", "show", "home"]).ok().text();
     assert!(shown.contains("[profiles.home.backup]\nexclude = [\"*.o\"]") && shown.contains("key-file"), "{shown}");

@@ -95,6 +95,15 @@ fn a_failure_and_a_recovery_are_told_and_a_run_that_goes_well_is_not() {
 }
 
 #[test]
+fn a_failure_is_told_also_by_a_machine_that_has_no_place_to_remember_it() {
+    let server = Server::start(&["200 OK"]);
+    let machine = telling(&server, "webhook = \"SERVER\"\n");
+    let mut command = machine.command(&["run", "--config", "home/.config/copal/copal.toml"]);
+    command.env_remove("COPAL_REPOSITORY").env_remove("HOME").ran().exits(1);
+    assert_eq!(server.heard().len(), 1);
+}
+
+#[test]
 fn a_backup_that_is_too_old_is_told_and_so_is_a_week() {
     let server = Server::start(&["200 OK"]);
     let two = "webhook = \"SERVER\"\non = [\"stale\", \"weekly\"]\nstale-after = \"2d\"\n\

@@ -34,7 +34,7 @@ pub struct Listening {
     pub metrics: Option<String>,
 }
 
-/// Serves until SIGTERM or SIGINT; then requests under way may end.
+/// Serves until SIGTERM or SIGINT; then requests under way may end. A second signal ends the process at once.
 pub(super) fn serve(
     (router, is_tls): (Router, bool),
     page: Option<Page>,
@@ -52,6 +52,8 @@ pub(super) fn serve(
         Some(page) => page.beside(router),
         None => router,
     };
+    let handle = Handle::new();
+    end_at_signals(handle.clone()).map_err(failed("watch signals"))?;
     let hosts = Arc::new(Hosts::new(&options.host_names, options.public_url.as_deref()));
     let router = router.layer(middleware::from_fn_with_state(hosts.clone(), hosts::check));
     let router = headers::on(router, is_tls);
@@ -69,7 +71,7 @@ pub(super) fn serve(
             None => None,
         };
         let (socket, address) = bind(options.address).map_err(failed(&format!("listen on {}", options.address)))?;
-        let (handle, room) = (Handle::new(), Room::of_process(options.connections_per_address));
+        let room = Room::of_process(options.connections_per_address);
         let mut told = Listening { gateway: url(tls.is_some(), address), metrics: None };
         if let Some(metrics_address) = options.metrics {
             let failed = failed(&format!("listen on {metrics_address}"));
@@ -79,12 +81,6 @@ pub(super) fn serve(
             let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room, PATIENCE).handle(handle.clone());
             tokio::spawn(server.serve(router.into_make_service()));
         }
-        let mut ends = Ends::watch().map_err(failed("watch signals"))?;
-        let ending = handle.clone();
-        tokio::spawn(async move {
-            ends.asked().await;
-            ending.graceful_shutdown(Some(GRACE));
-        });
         listening(&told);
         let service = router.into_make_service();
         let failed = failed("serve");
@@ -102,6 +98,25 @@ pub(super) fn serve(
     // Tasks that still run belong to requests, which their senders repeat.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// Ends the server at the first signal, and the process at the second one. Has a thread and a runtime of its own: jobs
+/// may still have to end when the server and its runtime are gone.
+fn end_at_signals(server: Handle<SocketAddr>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let within = runtime.enter();
+    let mut ends = Ends::watch()?;
+    drop(within);
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            ends.asked().await;
+            server.graceful_shutdown(Some(GRACE));
+            ends.asked().await;
+        });
+        // As after a crash, the next run goes on from what is stored.
+        std::process::exit(INTERRUPTED);
+    });
+    Ok(())
 }
 
 /// Serves this machine, within the limits that hold for everybody.
@@ -169,3 +184,5 @@ const PATIENCE: Patience = Patience {
 const STREAMS: u32 = 64;
 /// How long requests may go on after the process was asked to end.
 const GRACE: Duration = Duration::from_secs(10);
+/// The exit code of every command that is ended by a second signal.
+const INTERRUPTED: i32 = 130;

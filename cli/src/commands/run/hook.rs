@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::args::profile::Hooks;
 use crate::config::Act;
 use crate::report::Failure;
-use crate::system::{apart, end_all, guarded, kill_all};
+use crate::secrets::without_secrets;
+use crate::system::{apart, end_all, guarded, has_group, kill_all};
 
 /// The JSON object on a hook's standard input. It holds no secret.
 #[derive(Serialize)]
@@ -57,37 +58,44 @@ fn spawn(words: &[OsString]) -> std::io::Result<Child> {
     }
     let mut command = Command::new(program);
     apart(&mut command).args(arguments).stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
-    for name in ["COPAL_PASSWORD", "COPAL_TO_PASSWORD", "NOTIFY_SOCKET"] {
-        command.env_remove(name);
-    }
-    command.spawn()
+    without_secrets(&mut command).spawn()
 }
 
 /// Waits for the hook. If it takes too long, ends all processes of its group and returns the limit.
 fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io::Result<Result<ExitStatus, Duration>> {
     let (mut begun, mut most) = (Instant::now(), most);
-    let mut asked = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(if asked.is_none() { Ok(status) } else { Err(most) });
+            return Ok(Ok(status));
         }
         if most > ON_INTERRUPT && interrupted.load(Ordering::Relaxed) {
             (begun, most) = (Instant::now(), ON_INTERRUPT);
         }
-        match asked {
-            None if begun.elapsed() > most => {
-                end_all(child);
-                asked = Some(Instant::now());
-            }
-            Some(at) if at.elapsed() > UNTIL_KILLED => {
-                kill_all(child);
-            }
-            _ => {}
+        if begun.elapsed() > most {
+            end(child)?;
+            return Ok(Err(most));
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(LOOK);
     }
+}
+
+/// Asks all processes of the hook's group to end, and kills those that have not ended in time.
+fn end(child: &mut Child) -> std::io::Result<()> {
+    end_all(child);
+    let asked = Instant::now();
+    while asked.elapsed() < UNTIL_KILLED {
+        // The hook itself may end before a process that it has started.
+        if child.try_wait()?.is_some() && !has_group(child) {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+    kill_all(child);
+    child.wait().map(drop)
 }
 
 /// An interrupted run ends within 8 seconds. This leaves a hook the time to delete a file system snapshot.
 const ON_INTERRUPT: Duration = Duration::from_secs(4);
 const UNTIL_KILLED: Duration = Duration::from_secs(2);
+/// How often to look whether a hook has ended.
+const LOOK: Duration = Duration::from_millis(10);

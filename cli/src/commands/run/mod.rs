@@ -80,7 +80,11 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
     let mut report = ProfileReport::new(&profile.name, is_dry_run);
     let global = config::joined(context, profile);
     let context = Context::new(&global, context.report);
-    let locked = context.places().and_then(|places| Lock::take(places.state(), &profile.name));
+    let locked = match is_dry_run {
+        // It changes nothing, and a run by the clock must not be left out because of it.
+        true => Ok(None),
+        false => context.places().and_then(|places| Lock::take(places.state(), &profile.name)).map(Some),
+    };
     match locked {
         Err(failure) => report.fail(context.report.fail(&failure), failure.value()),
         Ok(_lock) => {
@@ -121,7 +125,17 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     let (before, after) = (format!("before-{act}"), format!("after-{act}"));
     let told =
         Told { hook: &before, profile: &profile.name, act: Some(act), exit_code: None, report: None::<&ActReport> };
-    let ended = hook::call(hooks, &told, interrupted).and_then(|()| {
+    let called = |told: &Told<'_, ActReport>| {
+        hook::call(hooks, told, interrupted).map_err(|failure| match interrupted.load(Ordering::Relaxed) {
+            // The hook was ended with the run: the profile has not failed.
+            true => {
+                context.report.warn(&failure.text());
+                Failure::Interrupted
+            }
+            false => failure,
+        })
+    };
+    let ended = called(&told).and_then(|()| {
         let ended = act_of(&acting, profile, act, is_dry_run);
         if act == Act::Copy { ended } else { ended.map_err(|failure| acting.with_repository(failure)) }
     });
@@ -141,7 +155,7 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     report.seconds = started.elapsed().as_secs_f64();
     let exit_code = Some(report.exit.code());
     let told = Told { hook: &after, profile: &profile.name, act: Some(act), exit_code, report: Some(&report) };
-    let cleaned = hook::call(hooks, &told, interrupted);
+    let cleaned = called(&told);
     note(&mut report, cleaned.map(|()| Exit::Done));
     report.seconds = started.elapsed().as_secs_f64();
     report

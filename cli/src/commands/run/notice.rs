@@ -58,17 +58,19 @@ fn about<'r>(
     profile: &Profile,
     happened: impl FnOnce(&mut Past, i64) -> Vec<(Event, String, Option<&'r ProfileReport>)>,
 ) {
-    let Ok(places) = context.places() else { return };
+    // Without a state directory the memory is empty and is not kept. People are still told how this run ended.
+    let state = context.places().ok().map(|places| places.state().to_owned());
     // Without the lock, two runs at once may notify twice, or one may overwrite what the other has noted.
-    let lock = Lock::of_memory(places.state());
-    let path = past::path(places.state(), &profile.name);
-    let mut past = Past::read(&path);
+    let lock = state.as_deref().map(Lock::of_memory);
+    let path = state.as_deref().map(|state| past::path(state, &profile.name));
+    let mut past = path.as_deref().map(Past::read).unwrap_or_default();
     let now = jiff::Timestamp::now().as_second();
     let before = past.clone();
     let events = happened(&mut past, now);
     // The file is written before notifications are sent: sending may take a minute, and another run may write meanwhile.
     if past != before
-        && let Err(failure) = past.write(&path)
+        && let Some(path) = &path
+        && let Err(failure) = past.write(path)
     {
         context.report.warn(&format!("this machine could not note how the run ended: {}", failure.text()));
     }

@@ -44,6 +44,11 @@ impl Past {
     pub(super) fn take(&mut self, report: &ProfileReport, now: i64) -> Vec<Event> {
         self.meet(now);
         let is_good = matches!(report.exit, Exit::Done | Exit::Partial);
+        // Whatever becomes of the acts after it.
+        let saves = |act: &&crate::report::run::ActReport| act.act == Act::Backup;
+        if report.acts.iter().find(saves).is_some_and(|act| matches!(act.own, Exit::Done | Exit::Partial)) {
+            self.saved = now;
+        }
         let mut events = Vec::new();
         match report.exit {
             // Another process runs the profile, or the user stopped it: neither a success nor a failure.
@@ -55,10 +60,6 @@ impl Past {
         self.failing = !is_good;
         self.runs = self.runs.saturating_add(1);
         self.failures = self.failures.saturating_add(u32::from(!is_good));
-        let saves = |act: &&crate::report::run::ActReport| act.act == Act::Backup;
-        if report.acts.iter().find(saves).is_some_and(|act| matches!(act.own, Exit::Done | Exit::Partial)) {
-            self.saved = now;
-        }
         events
     }
 
@@ -148,6 +149,17 @@ mod tests {
         });
         let mut past = Past::default();
         assert_eq!((past.take(&report, 1_000), past.saved), (vec![Event::Failure], 1_000));
+    }
+
+    #[test]
+    fn a_backup_is_saved_also_if_an_act_after_it_is_interrupted() {
+        let mut report = report(Exit::Done);
+        report.add(ActReport {
+            exit: Exit::Interrupted,
+            ..ActReport::new(Act::Prune, jiff::Timestamp::UNIX_EPOCH, Vec::new())
+        });
+        let mut past = Past::default();
+        assert_eq!((past.take(&report, 1_000), past.saved), (vec![], 1_000));
     }
 
     #[test]

@@ -10,18 +10,25 @@ use crate::report::Failure;
 use crate::schedule::cron::{line, mark};
 use crate::schedule::{Job, MARK};
 
-pub(super) fn write(directory: &Path, job: &Job) -> Result<(), Failure> {
-    let text = format!("{MARK}\n{}\n", line(job).map_err(usage)?);
-    write_open(&directory.join(format!("copal-{}", job.profile)), &text)
+/// Writes a file for each job into the directory; none if a job cannot be written as a line.
+pub(super) fn write(directory: &Path, jobs: &[Job]) -> Result<(), Failure> {
+    let lines = lines(jobs)?;
+    jobs.iter().zip(lines).try_for_each(|(job, line)| {
+        write_open(&directory.join(format!("copal-{}", job.profile)), &format!("{MARK}\n{line}\n"))
+    })
 }
 
 pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
-    let lines = jobs.iter().map(line).collect::<Result<Vec<_>, _>>().map_err(usage)?;
     if is_system() {
-        return jobs.iter().try_for_each(|job| write(&directory(), job));
+        return write(&directory(), jobs);
     }
     let profiles: Vec<String> = jobs.iter().map(|job| job.profile.clone()).collect();
-    replace(&format!("{}{}\n", others(&crontab()?, &profiles), lines.join("\n")))
+    let lines = lines(jobs)?.join("\n");
+    replace(&format!("{}{lines}\n", others(&crontab()?, &profiles)))
+}
+
+fn lines(jobs: &[Job]) -> Result<Vec<String>, Failure> {
+    jobs.iter().map(line).collect::<Result<_, _>>().map_err(usage)
 }
 
 pub(super) fn installed() -> Result<Vec<(String, String)>, Failure> {

@@ -38,11 +38,9 @@ fn install(context: &Context<'_>, options: &Install) -> Result<Exit, Failure> {
     let by = timer(&options.by);
     if let Some(directory) = &options.to {
         std::fs::create_dir_all(directory).map_err(|cause| Failure::io("write", directory, cause))?;
-        for job in &jobs {
-            match by {
-                Timer::Systemd => drop(systemd::write(directory, job)?),
-                Timer::Cron => crontab::write(directory, job)?,
-            }
+        match by {
+            Timer::Systemd => jobs.iter().try_for_each(|job| systemd::write(directory, job).map(drop))?,
+            Timer::Cron => crontab::write(directory, &jobs)?,
         }
         context.report.note(&format!("written to {}; nothing is started", directory.display()));
         return Ok(Exit::Done);
@@ -163,6 +161,15 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
              drop-in with EnvironmentFile= to its unit, or set them in the crontab"
         ));
     }
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let of_bucket: Vec<&str> = OF_BUCKETS.into_iter().filter(is_set).collect();
+    if begins(&["s3://"]) && !of_bucket.is_empty() {
+        context.report.note(&format!(
+            "profile {name}: this shell has {}, and a timer does not have its variables; add a drop-in with \
+             EnvironmentFile= to its unit, set them in the crontab, or write them to ~/.aws",
+            of_bucket.join(", ")
+        ));
+    }
     let mut written = vec![std::env::temp_dir(), PathBuf::from("/tmp")];
     written.extend(repositories.clone());
     written.extend(profile.own.metrics_file.as_deref().and_then(Path::parent).map(Path::to_owned));
@@ -186,3 +193,19 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
 /// Variables that say where state and cache lie, and who this machine is.
 const TAKEN_ALONG: [&str; 7] =
     ["HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "COPAL_STATE_DIR", "COPAL_CACHE_DIR", "COPAL_HOST", "TMPDIR"];
+
+/// Variables that say how a bucket is reached. What they say may also stand in the files of `~/.aws`.
+const OF_BUCKETS: [&str; 12] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ROLE_ARN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+];

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -70,6 +70,11 @@ pub fn end_all(child: &mut Child) {
 /// Ends all processes of a child's group.
 pub fn kill_all(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+}
+
+/// Whether a child's group has a process: one that runs, or one that has ended and whose parent does not know yet.
+pub fn has_group(child: &Child) -> bool {
+    test_kill_process_group(Pid::from_child(child)) != Err(Errno::SRCH)
 }
 
 /// Whether the process has a terminal.

@@ -66,6 +66,11 @@ pub fn kill_all(child: &mut Child) {
     let _ = child.kill();
 }
 
+/// What a child has started cannot be asked after.
+pub fn has_group(_: &Child) -> bool {
+    false
+}
+
 /// Whether the process has a console.
 pub fn has_terminal() -> bool {
     open_terminal().is_ok()
