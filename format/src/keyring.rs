@@ -11,9 +11,9 @@ use crate::layout;
 pub struct KeySlot {
     /// Its id, which names its copies.
     pub id: SlotId,
-    /// The slot; none if no copy is whole.
+    /// The slot: the first copy that is whole. None if no copy is.
     pub slot: Option<Slot>,
-    /// The copies that are not whole, and why.
+    /// The copies that are not whole, or not copies of `slot`, and why.
     pub faults: Vec<(String, SlotFault)>,
 }
 
@@ -29,6 +29,10 @@ pub enum SlotFault {
     /// The copy is a valid slot, but another one than its name says.
     #[error("it holds key slot {0}")]
     Misplaced(SlotId),
+    /// The copy is a valid slot of this id, but not what the first copy is. Whether it opens is unknown, so nobody
+    /// deletes it in favour of the first one.
+    #[error("it is whole, but differs from the first copy, which is the one that counts")]
+    Differs,
 }
 
 impl KeySlot {
@@ -37,8 +41,12 @@ impl KeySlot {
         let mut found = Self { id, slot: None, faults: Vec::new() };
         for (name, copy) in layout::slot(id).into_iter().zip(copies) {
             match copy.map(Slot::parse) {
-                Some(Ok(slot)) if slot.id() == id => found.slot = Some(slot),
-                Some(Ok(slot)) => found.faults.push((name, SlotFault::Misplaced(slot.id()))),
+                Some(Ok(slot)) if slot.id() != id => found.faults.push((name, SlotFault::Misplaced(slot.id()))),
+                Some(Ok(slot)) => match &found.slot {
+                    None => found.slot = Some(slot),
+                    Some(first) if *first == slot => {}
+                    Some(_) => found.faults.push((name, SlotFault::Differs)),
+                },
                 Some(Err(error)) => found.faults.push((name, error.into())),
                 None => found.faults.push((name, SlotFault::Missing)),
             }
@@ -87,9 +95,13 @@ mod tests {
     use crate::time::Time;
 
     fn stored(id: u8) -> Vec<u8> {
+        stored_at(id, Time(id.into()))
+    }
+
+    fn stored_at(id: u8, created: Time) -> Vec<u8> {
         let secret = |byte| Secret::new([byte; 32]);
         let owner = OwnerSecret::new(RepositoryId([1; 16]), secret(2), secret(3), secret(4));
-        let (created, argon2) = (Time(id.into()), Argon2Params::default());
+        let argon2 = Argon2Params::default();
         let params = SlotParams { id: SlotId([id; 16]), created, nonce: [0; 12], salt: [0; 16], argon2 };
         seal(&SlotInput::KeyFile(secret(7)), &params, &owner)
     }
@@ -115,6 +127,18 @@ mod tests {
             assert_eq!((found.slot.map(|slot| slot.id()), found.faults), (Some(id), vec![fault]));
         }
         assert_eq!(KeySlot::read(id, [None, Some(&others)]).slot, None);
+    }
+
+    #[test]
+    fn of_two_whole_copies_that_differ_the_first_counts_and_the_second_is_named() {
+        let (one, other) = (stored_at(5, Time(1)), stored_at(5, Time(2)));
+        let id = SlotId([5; 16]);
+        let [_, second] = layout::slot(id);
+        for (copies, created) in [([&one, &other], 1), ([&other, &one], 2)] {
+            let found = KeySlot::read(id, copies.map(|copy| Some(copy.as_slice())));
+            assert_eq!(found.slot.map(|slot| slot.created()), Some(Time(created)));
+            assert_eq!(found.faults, [(second.clone(), SlotFault::Differs)]);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod bits;
 mod blocks;
 mod builder;
+mod by_page;
 mod graph;
 mod inventory;
 mod marks;

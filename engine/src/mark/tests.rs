@@ -1,3 +1,5 @@
+mod lies;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;

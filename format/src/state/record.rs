@@ -251,18 +251,14 @@ impl PackRecord {
             let length = fields.required(2)?.uint()?;
             let place = if narrow(fields.required(3)?, 1)? == 0 { Place::Packs } else { Place::Moved };
             let bits = narrow(fields.required(4)?, 15)?;
-            Ok(Self {
-                domain,
-                kind,
-                length,
-                place,
-                is_missing: bits & 1 != 0,
-                is_damaged: bits & 2 != 0,
-                read: fields.required(5)?.time()?,
-                accepted: fields.required(6)?.time()?,
-                is_proven: bits & 4 != 0,
-                claim: fields.optional(7)?.map(|reader| PackClaim::read(reader, bits & 8 != 0)).transpose()?,
-            })
+            let (read, accepted) = (fields.required(5)?.time()?, fields.required(6)?.time()?);
+            let by_full_client = bits & 8 != 0;
+            let claim = fields.optional(7)?.map(|reader| PackClaim::read(reader, by_full_client)).transpose()?;
+            if by_full_client && claim.is_none() {
+                return Err(DecodeError::new(0, "a pack that a full client claimed, without the claim"));
+            }
+            let [is_missing, is_damaged, is_proven] = [1, 2, 4].map(|bit| bits & bit != 0);
+            Ok(Self { domain, kind, length, place, is_missing, is_damaged, read, accepted, is_proven, claim })
         })
     }
 }

@@ -209,6 +209,17 @@ fn a_head_with_more_than_a_reader_takes_is_cut_as_receipts_are() {
 }
 
 #[test]
+fn a_pack_that_a_full_client_claimed_has_its_claim() {
+    let mut bytes = PackRecord::new(DomainId([9; 16]), PackKind::Data, 1, Time(0)).encode();
+    // The last six bytes are the keys 4 to 6 and their values.
+    let bits = bytes.len() - 5;
+    bytes[bits] = 7;
+    assert!(PackRecord::decode(&bytes).is_ok_and(|record| record.is_proven));
+    bytes[bits] = 8;
+    assert!(PackRecord::decode(&bytes).is_err());
+}
+
+#[test]
 fn changes_may_add_any_number_of_tags() {
     let tagged = SnapshotRecord { tags: vec![TagId([1; 16]); 10_000], ..snapshot(1) };
     assert_eq!(SnapshotRecord::decode(&tagged.encode()), Ok(tagged));

@@ -10,7 +10,7 @@ from copal.index import Segment
 from copal.names import MAX_NUMBER, parse_name
 from copal.packs import Pack
 from copal.records import INFO, LINGERING, POLICY, Record
-from copal.state import Run
+from copal.state import VALUES, Run
 from copal.wire import Damage, decode_cbor, encode_cbor
 
 from .vectors import literals, octets
@@ -118,6 +118,9 @@ class Records(unittest.TestCase):
         expected = literals(FILE, "change_that_the_owner_signs_too_is_as_it_always_was")[0]
         record = self.check(signed(4, "change", body, DEVICE), name("changes", 2), expected, DEVICE)
         self.assertEqual([operation[0] for operation in record["operations"]], ["owner_policy", "release", "accept_loss"])
+        for losses in ([[CLIENT, 1 << 53]], []), ([], [1 << 53]):
+            with self.assertRaisesRegex(Damage, "allowed are 0 to 9007199254740991"):
+                Record(signed(4, "change", body | {4: [[10, *losses, bytes(64)]]}, DEVICE), name("changes", 2))
 
     def test_receipt(self):
         body = {
@@ -233,6 +236,20 @@ class Structures(unittest.TestCase):
         self.assertEqual([one and one["state"] for one in doomed], ["spent", "doomed", None])
         self.assertEqual(overlay, [{"time": -1, "bits": 6}, {"time": NOW, "bits": 1}, None])
         self.assertEqual(named, [{"root": 258, "length": 104, "records": 1}, None])
+
+    def test_a_pack_that_a_full_client_claimed_has_its_claim(self):
+        pack = {0: bytes(16), 1: 0, 2: 1, 3: 0, 4: 8, 5: 0, 6: 0}
+        self.assertEqual(VALUES[4](pack | {7: [bytes(16), 1]}, "pack")["claim"], [bytes(16), 1])
+        self.assertEqual(VALUES[4](pack | {4: 7}, "pack")["bits"], 7)
+        with self.assertRaisesRegex(Damage, "without the claim"):
+            VALUES[4](pack, "pack")
+
+    def test_a_page_that_lists_a_reference_twice_is_refused(self):
+        stored = octets(PACKS, "tree_pack_is_as_it_always_was")
+        references = b"\1" * 24 + b"\2" * 24
+        self.assertEqual(stored.count(references), 1)
+        with self.assertRaisesRegex(Damage, "lists a reference twice"):
+            Pack(stored.replace(references, b"\1" * 48), "pack")
 
 
 class Cbor(unittest.TestCase):

@@ -219,7 +219,7 @@ OPERATIONS = {
     7: ("owner_policy", data(0, limits.POLICY), _OWNER_SIGNATURE),
     8: ("release", _SNAPSHOTS, _OWNER_SIGNATURE),
     9: ("prove", array(HASH, limits.OPERATION_PACKS), _OWNER_SIGNATURE),
-    10: ("accept_loss", array(row(ID, U64), limits.OPERATION_LOSSES), array(U64, limits.OPERATION_LOSSES), _OWNER_SIGNATURE),
+    10: ("accept_loss", array(row(ID, NUMBER), limits.OPERATION_LOSSES), array(NUMBER, limits.OPERATION_LOSSES), _OWNER_SIGNATURE),
 }
 
 CHANGE = fields(

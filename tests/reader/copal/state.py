@@ -9,6 +9,7 @@ MAGIC = b"COPALRUN"
 REMOVED = 0xFFFFFFFF
 OVERLAY, OVERLAY_RUNS = 6, 7
 FLAGGED, WANTED, LOST = 1, 2, 4
+BY_FULL_CLIENT = 8
 
 
 class Run:
@@ -71,6 +72,28 @@ _DECISION = row(
     array(HASH, limits.RECEIPT_IDS),
 )
 
+_PACK = fields(
+    {
+        0: ("domain", ID),
+        1: ("kind", choice(data=0, tree=1)),
+        2: ("length", NUMBER),
+        3: ("place", choice(packs=0, moved=1)),
+        4: ("bits", integer(0, 15)),
+        5: ("last_read", TIME),
+        6: ("accepted", TIME),
+        7: ("claim", row(ID, NUMBER), True),
+    }
+)
+
+
+def _pack(value, where):
+    pack = _PACK(value, where)
+    refuse(pack["bits"] & BY_FULL_CLIENT and "claim" not in pack, f"{where}: a full client claimed it, without the claim")
+    return pack
+
+
+_pack.keys = _PACK.keys
+
 VALUES = {
     1: fields({0: ("entries", NUMBER), 1: ("length", NUMBER), 2: ("first", CHUNK_ID), 3: ("last", CHUNK_ID)}),
     2: fields(
@@ -92,18 +115,7 @@ VALUES = {
         }
     ),
     3: fields({0: ("number", NUMBER), 1: ("hash", HASH), 2: ("time", TIME), 3: ("decided", array(_DECISION, limits.BODY))}),
-    4: fields(
-        {
-            0: ("domain", ID),
-            1: ("kind", choice(data=0, tree=1)),
-            2: ("length", NUMBER),
-            3: ("place", choice(packs=0, moved=1)),
-            4: ("bits", integer(0, 15)),
-            5: ("last_read", TIME),
-            6: ("accepted", TIME),
-            7: ("claim", row(ID, NUMBER), True),
-        }
-    ),
+    4: _pack,
     5: fields({0: ("state", choice(doomed=1, spent=2)), 1: ("time", TIME), 2: ("root", NUMBER)}),
     7: fields({0: ("root", NUMBER), 1: ("length", NUMBER), 2: ("records", NUMBER)}),
 }
