@@ -57,13 +57,6 @@ bitflags! {
     }
 }
 
-impl Mode {
-    /// The bits.
-    pub fn as_raw_mode(self) -> u32 {
-        self.bits()
-    }
-}
-
 /// The kind of an entry.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say all")]

@@ -3,7 +3,7 @@
 use copal_format::id::ClientId;
 use copal_format::keys::slot::SlotInput;
 use copal_format::receipt::{Outcome, Receipt};
-use copal_format::request::{Signatory, Terms, Unsigned, write_digest};
+use copal_format::request::{Signatory, Terms, Unsigned};
 use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -205,11 +205,6 @@ pub fn receipt(client: &str, number: f64, bytes: &[u8]) -> Thrown<Object> {
         "missing": count(receipt.missing.len() as u64),
         "packs": list(receipt.packs.iter().map(hex)),
     })
-}
-
-#[wasm_bindgen(js_name = contentDigest)]
-pub fn content_digest(sha256: &[u8]) -> Thrown<String> {
-    Ok(write_digest(&exact(sha256, "sha256")?))
 }
 
 /// What the host must sign for a client when only its id is known.

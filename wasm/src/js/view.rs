@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use copal_engine::retention;
 use copal_format::id::{ClientId, DomainId};
 use copal_format::order;
 use copal_format::receipt::Outcome;
@@ -114,7 +115,7 @@ impl View {
     pub fn snapshots(&self) -> Array {
         let view = self.0.borrow();
         let mut all: Vec<_> = view.state().into_iter().flat_map(|state| &state.snapshots).collect();
-        order::sort_by(&mut all, |a, b| (b.1.client_time, b.0).cmp(&(a.1.client_time, a.0)));
+        order::sort_by(&mut all, |a, b| retention::age(b.1).cmp(&retention::age(a.1)));
         list(all.into_iter().map(|((client, number), record)| {
             let state = match record.state {
                 SnapshotState::Kept => "kept",

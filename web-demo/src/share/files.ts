@@ -62,14 +62,17 @@ export class Files {
     return make("div", { class: "row" }, button(classes, () => void this.#save(what, bytes), ...label));
   }
 
+  /** Saves in place of what runs, which goes on if the person does not say where this is to go. */
   async #save(what: What, bytes: number): Promise<void> {
+    const name = fileName(this.share, what);
+    const choosing = choosePlace(name, bytes);
+    if ((await choosing.catch(() => undefined)) === null) return;
     this.#running?.abort();
     const running = (this.#running = new AbortController());
+    if (this.ended.aborted) running.abort();
     this.ended.addEventListener("abort", () => running.abort());
-    const name = fileName(this.share, what);
     try {
-      const place = await choosePlace(name, bytes);
-      if (place === null) return;
+      const place = (await choosing)!;
       const tell = this.#begin(name, bytes, running);
       const refused = await save(this.share, what, place, running.signal, tell);
       this.#say("good", make("p", { class: "title" }, ...words.saved(named(shown(name)), refused.length)));

@@ -5,15 +5,17 @@ import type { Opened } from "../../src/core/coordinator/opened";
 import type { Listing, Wants } from "../../src/core/engine";
 
 const LOST = "behind a/b, up to a/f: its bytes do not have its id";
-const trees = vi.hoisted(() => ({ tree: null as unknown }));
+const trees = vi.hoisted(() => ({ tree: null as unknown, snapshots: ["s"], freed: [] as string[] }));
 
 vi.mock("../../src/core/engine", () => ({
   Library: class {
     neededClients = () => [];
     neededManifests = () => [];
-    snapshots = () => [{ id: "s", domain: "d", label: "", paths: [], tags: [] }];
+    problems = () => [];
+    #names = [...trees.snapshots];
+    snapshots = () => this.#names.map((id) => ({ id, domain: "d", client: "c", label: "", paths: [], tags: [], unreadablePaths: [], changingPaths: [] }));
     tree = () => trees.tree;
-    free = () => {};
+    free = () => void trees.freed.push(this.#names.join());
   },
   // Finds a file in each of two parts, and between them what is lost; at a path nothing.
   Sweep: {
@@ -69,5 +71,44 @@ describe("where a part of the tree is lost", () => {
 
   test("a file that may have been there is damaged and not gone", async () => {
     await expect(damaged().preview("s", "a/c", 100)).rejects.toMatchObject({ problem: told[0] });
+  });
+});
+
+describe("while something is restored", () => {
+  const ids = async (books: InstanceType<typeof Books>) => (await books.snapshots()).snapshots.map(({ id }) => id);
+  /** Lists two snapshots, then begins to restore from one of them until `end` is called; by then there is another one, and that is gone. */
+  const restoring = async () => {
+    Object.assign(trees, { snapshots: ["s", "t"], freed: [] });
+    const books = damaged();
+    await ids(books);
+    let end = () => {};
+    const used = books.withTree("s", async (_, shelf) => {
+      await new Promise<void>((resolve) => (end = resolve));
+      return [...shelf.facts.keys()];
+    });
+    await vi.waitUntil(() => end.length === 1);
+    trees.snapshots = ["t", "u"];
+    return { books, used, end: () => end() };
+  };
+
+  test("the list is the newest one, and the restore goes on with what it has opened", async () => {
+    const { books, used, end } = await restoring();
+    expect(await ids(books)).toEqual(["t", "u"]);
+    expect(await books.directory("u", "a", null, 10)).toMatchObject({ entries: [{ path: "a/b" }] });
+    expect(trees.freed).toEqual([]);
+    end();
+    expect(await used).toEqual(["s", "t"]);
+    expect(trees.freed).toEqual(["s,t"]);
+    await ids(books);
+    expect(trees.freed).toEqual(["s,t", "t,u"]);
+  });
+
+  test("the end of the session frees all that is open, once", async () => {
+    const { books, used, end } = await restoring();
+    await ids(books);
+    books.free();
+    end();
+    await used;
+    expect(trees.freed.sort()).toEqual(["s,t", "t,u"]);
   });
 });

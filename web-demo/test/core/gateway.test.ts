@@ -256,6 +256,16 @@ describe("gateway", () => {
     await expect(site.time(patience())).rejects.toMatchObject({ problem: { code: "clock-wrong" } });
   });
 
+  test("a clock that is wrong is set once, however many requests have found it wrong", async () => {
+    const wrong = () => refusal("clock", 401, { ahead: 3_600, time: 0 });
+    answers = [wrong(), wrong(), json({ now: "5" }), json({ now: "6" }), json({ now: "7" })];
+    const site = gateway();
+    await Promise.all([site.time(patience()), site.time(patience())]);
+    await site.time(patience());
+    const dated = asked.map(({ headers }) => Number(headers["signature"]!.split(" ")[2]) - Math.floor(world.time / 1000));
+    expect(dated).toEqual([0, 0, -3_600, -3_600, -3_600]);
+  });
+
   test("what the server refuses for good is not asked for again", async () => {
     const refusals: [string, number, string][] = [["client-revoked", 403, "device-revoked"], ["quota", 403, "quota"], ["full", 507, "server-full"], ["not-permitted", 403, "not-permitted"]];
     for (const [name, status, code] of refusals) {

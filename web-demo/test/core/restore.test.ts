@@ -95,14 +95,16 @@ async function run(steps: Step[], ids = ["a", "b"]) {
   } as unknown as Restore;
   const books = {
     measure: async () => ({ files: ids.length, directories: 0, bytes: 100, leftOut: 0 }),
-    withTree: async (_: string, work: (tree: { restore: () => Restore }) => Promise<void>) => work({ restore: () => restore }),
+    withTree: async (_: string, work: (tree: { restore: () => Restore }, on: object) => Promise<void>) => work({ restore: () => restore }, shelf),
+  } as unknown as Books;
+  const shelf = {
     read: async (reads: Read[], _: unknown, take: (bytes: Uint8Array, at: number) => Promise<void>) => {
       for (const at of reads.keys()) await take(new Uint8Array(1), at);
     },
     async *take(_: Restore, read: number) {
       for (const [file, offset, content] of steps[at]!.reads![read] ?? []) yield [{ file, offset, bytes: bytes(content) }];
     },
-  } as unknown as Books;
+  };
   const notes = new Notes();
   const result = new RestoreRun(books, "s", ids).run(new Control(), async () => notes);
   return { notes, result: await result.catch((error: { problem: { code: string } }) => error.problem.code) };

@@ -4,7 +4,7 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: [] as string[], changing: [] as string[], again: 0, failed: 0, ended: [] as object[], same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], excludes: [] as string[] }));
+const said = vi.hoisted(() => ({ missed: [] as string[], changing: [] as string[], again: 0, failed: 0, ended: [] as object[], same: 0, begun: 0, isFinished: false, actions: [] as unknown[], closed: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], excludes: [] as string[] }));
 
 vi.mock("../../src/core/engine", () => ({
   inColumns: (files: unknown[]) => files,
@@ -52,7 +52,10 @@ vi.mock("../../src/core/engine", () => ({
     finish = () => {
       if (!said.isFinished) throw new Error("enough");
     };
-    checkpoint = () => void (said.due = 1);
+    checkpoint = () => {
+      said.due = 1;
+      said.actions.push(...said.closed.splice(0));
+    };
     takeKept = () => null;
     expectedBytes = 0;
     aim = () => {};
@@ -72,13 +75,13 @@ const { BackupRun } = await import("../../src/core/backup/run");
 beforeEach(() => Object.assign(said, { missed: [], changing: [], again: 0, failed: 0, ended: [], same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity, stored: [] }));
 
 /** A run up to the end of the scan, or of what follows it. */
-async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough") {
+async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough", control = new Control()) {
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
     client: { facts: { client: "c" } }, descriptor: {}, gateway: { time: async () => 1_000_000n, ...gateway }, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
     openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1, secured: async () => {},
   };
-  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", excludes: ["*.o"], bytes: null, scan }, new Control());
+  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", excludes: ["*.o"], bytes: null, scan }, control);
   await expect(run.run()).rejects.toThrow(ending);
   return run;
 }
@@ -244,6 +247,37 @@ test("of a run that fails, what is stored by then or soon after is claimed, and 
   const { ledger } = await run(scan, { seal: sealing([]), stream }, { create });
   expect(created.sort()).toEqual(["manifests/c/1", "packs/1", "packs/2"]);
   expect(ledger).toMatchObject({ claimedBytes: 1, storedBytes: 9 });
+});
+
+test("of a run that a person stops, what arrives as long as it may is claimed; of one whose session is over, nothing", async () => {
+  // Stopped while its first pack is on its way; that of the checkpoint never arrives.
+  const stopped = async (grace: number) => {
+    const created: string[] = [];
+    const control = new Control();
+    const create = async ({ signal }: { signal: AbortSignal }, key: string) => {
+      if (key === "packs/1") {
+        control.cancel(grace);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+      if (key === "packs/2") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      signal.throwIfAborted();
+      created.push(key);
+      return true;
+    };
+    const scan = async function* (): AsyncGenerator<Scanned> {
+      for (const name of ["a", "b"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => file(name, 7) };
+    };
+    const stream = async function* (of: File) {
+      if (of.name === "a") said.actions.push({ type: "store", number: 1, bytes: new Uint8Array(9) });
+      else await vi.waitUntil(() => control.isCancelled, { interval: 1 });
+      yield chunk(new TextEncoder().encode("content"));
+    };
+    Object.assign(said, { actions: [], closed: [{ type: "store", number: 2, bytes: new Uint8Array(9) }], stored: [], due: 0, unlisted: 1 });
+    await run(scan, { seal: sealing([]), stream }, { create }, "cancelled", control);
+    return created;
+  };
+  expect(await stopped(100)).toEqual(expect.arrayContaining(["packs/1", "manifests/c/1"]));
+  expect(await stopped(0)).toEqual([]);
 });
 
 test("a large file that changes is read three times, the last time from what it is then, and is saved as one that was changing", async () => {

@@ -80,6 +80,10 @@ describe("a search in many snapshots", () => {
     expect((await find(books)).hits).toEqual(["a 0 s0-s0 x1", "a 0 s1-s2 x2", "b 2 s2-s2 x1"]);
     expect((await find(books, { series: "y" })).hits).toEqual(["a 0 s1-s2 x2", "b 1 s2-s2 x1"]);
   });
+  test("tells a path of each series as that one has it, also where it shares a page with an older one of another", async () => {
+    const books = over([[["a"]], [["a", "b"]], [["a", "c"]], [["a", "b"]]], ["x", "x", "y", "z"]);
+    expect((await find(books)).hits).toEqual(["a 0 s0-s1 x2", "b 1 s1-s1 x1", "a 2 s2-s2 x1", "c 2 s2-s2 x1", "a 1 s3-s3 x1", "b 1 s3-s3 x1"]);
+  });
   test("ends with a thousand paths, and says that there are more", async () => {
     const many = Array.from({ length: 1_001 }, (_, at) => `f${at}`);
     expect(await find(over([[many], [["f7"], ["new"]]], ["x", "x"]))).toMatchObject({ more: true, hits: expect.arrayContaining(["f7 0 s0-s1 x2"]) });

@@ -86,6 +86,18 @@ describe("excludes", () => {
     expect(isOut(["!keep.log", "*.log"], "keep.log")).toBe(true);
   });
 
+  test("two stars in a name are one star", () => {
+    expect(isOut(["a**b"], "x/ayb")).toBe(true);
+    expect(isOut(["a**b"], "ax/yb")).toBe(false);
+    expect(isOut(["a**"], "ax/y")).toBe(false);
+    expect(isOut(["a**/b"], "ab")).toBe(false);
+    expect(isOut(["a**/b"], "ax/b")).toBe(true);
+    expect(isOut(["x/**b"], "x/yb")).toBe(true);
+    expect(isOut(["x/**b"], "x/y/zb")).toBe(false);
+    expect([isOut(["x/***/b"], "x/y/b"), isOut(["x/***/b"], "x/y/z/b")]).toEqual([true, false]);
+    expect([isOut(["**/b"], "x/y/b"), isOut(["**/b"], "b"), isOut(["**"], "x/y")]).toEqual([true, true, true]);
+  });
+
   test("sets, quoted signs, comments and empty lines mean what they say", () => {
     expect(isOut(["[ab].txt"], "a.txt")).toBe(true);
     expect(isOut(["[!ab].txt"], "a.txt")).toBe(false);
@@ -107,6 +119,13 @@ describe("scan", () => {
     const paths = ["P/n/a/x", "P/n/b", "P/a.tmp", "P/o/c"];
     const found = await all(listed(paths.map((path) => ({ path, file: file() })), readExcludes(["n/", "*.tmp"])));
     expect(found).toEqual(["P/", "excluded:P/a.tmp", "excluded:P/n", "P/o/", "P/o/c"]);
+  });
+
+  test("what is chosen is never left out itself, only what is in it", async () => {
+    const chosen = ["P/a", "P/b.jpg", "single"].map((path) => ({ path, file: file() }));
+    const found = ["P/", "excluded:P/a", "P/b.jpg", "single"];
+    expect(await all(listed(chosen, readExcludes(["*", "!*.jpg"])))).toEqual(found);
+    expect(await all(listed(chosen, readExcludes(["**", "!*.jpg"])))).toEqual(found);
   });
 
   test("names that nothing could restore are left out and named", async () => {
@@ -176,6 +195,18 @@ describe("scan", () => {
     expect(found.length).toBe(100_000 + 300 + 1);
     const sorted = [...found].map((path) => path.replace(/\/$/, ""));
     expect(sorted.every((path, at) => at === 0 || comparePaths(sorted[at - 1]!, path) < 0)).toBe(true);
+  });
+
+  test("what an earlier attempt has asked for is not taken for what the next one asks for", async () => {
+    const wishes: { id: number; number: number }[] = [];
+    const port = { postMessage: (asked: typeof wishes) => void wishes.push(...asked), onmessage: null } as unknown as MessagePort;
+    void asking(port).read(0);
+    await new Promise((resolve) => setTimeout(resolve));
+    const second = asking(port).read(1);
+    await new Promise((resolve) => setTimeout(resolve));
+    const answer = (at: number) => ({ id: wishes[at]!.id, content: { bytes: Uint8Array.of(wishes[at]!.number), modified: 1 } });
+    port.onmessage!({ data: [answer(0), answer(1)] } as MessageEvent);
+    expect((await second).bytes).toEqual(Uint8Array.of(1));
   });
 
   test("a file of a list is asked for when it is read, and comes as what it is", async () => {

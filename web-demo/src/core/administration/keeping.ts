@@ -193,17 +193,17 @@ function held({ names }: Read): (facts: HeldFacts) => Hold {
 
 function foresightOf(read: Read, facts: ForesightFacts, decision: Decision): Foresight {
   const found = new Map<string, Foreseen[]>();
-  for (const { id, series, time, goes, goesLater, reasons, protection } of facts.snapshots) {
+  // By the time that the rules use: a device whose clock is fast makes no snapshot the newest.
+  const newestFirst = [...facts.snapshots].sort((a, b) => b.time - a.time);
+  for (const { id, series, time, goes, goesLater, reasons, protection } of newestFirst) {
     const one: Foreseen = { id, time: read.names.get(id)?.time ?? time, becomes: goes ? "goes" : goesLater ? "later" : "stays", reasons: reasons as Reason[], protection };
     const known = found.get(series);
     if (known) known.push(one);
     else found.set(series, [one]);
   }
   const series = [...found].map(([of, snapshots]) => ({
-    series: of, source: read.series.get(of)?.source ?? null, device: read.series.get(of)?.device ?? null,
-    snapshots: snapshots.sort((a, b) => b.time - a.time),
+    series: of, source: read.series.get(of)?.source ?? null, device: read.series.get(of)?.device ?? null, snapshots,
   }));
-  series.sort((a, b) => (b.snapshots[0]?.time ?? 0) - (a.snapshots[0]?.time ?? 0));
   return { decision, series, holds: facts.held.map(held(read)), freed: facts.freed.length, lingers: facts.lingers as Lingers | null };
 }
 

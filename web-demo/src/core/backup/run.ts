@@ -21,7 +21,7 @@ import type { Site, Task } from "./site";
 import { type Begun, type Item, type Opened, Reader, begin } from "./reading";
 
 /** What came of it; whether it went on from an earlier run, others know. */
-export type Outcome = Omit<BackupResult, "resumed">;
+export type Outcome = Omit<BackupResult, "resumed"> & { /** Of its last manifest. */ number: number };
 
 /** One backup. */
 export class BackupRun {
@@ -310,7 +310,7 @@ class Attempt {
   /** Claims what is stored at a failure; what is on its way may arrive for some seconds. */
   async #rescue(): Promise<void> {
     await Promise.race([this.#output.end(), new Promise((resolve) => setTimeout(resolve, ARRIVING))]);
-    await this.#secureStored(brief(this.control.signal));
+    await this.#secureStored(brief(this.control.claimSignal));
   }
 
   /** Claims the packs that are stored, and waits for none that is on its way. */
@@ -356,6 +356,7 @@ class Attempt {
     if (snapshot === null) throw failure("internal", "snapshot");
     return {
       snapshot,
+      number: this.#claims.numbers.at(-1)!,
       time: this.#begun,
       seconds: (performance.now() - ledger.begun) / 1000,
       files: tally.files,

@@ -1,6 +1,7 @@
 //! Backing: one backup as the page asked for it, from its workers to its result.
 
-import type { BackupOptions, BackupProgress, BackupResult } from "../api";
+import type { BackupOptions, BackupProgress, BackupResult, CoreEvent } from "../api";
+import { lateAnswer } from "../backup/late";
 import { Ledger } from "../backup/progress";
 import { BackupRun } from "../backup/run";
 import { readSettings } from "../keep/database";
@@ -14,6 +15,9 @@ import { type Sealers, alone, start } from "./labour";
 import type { Opened } from "./opened";
 
 export { alone, start };
+
+/** Tells the page what may have changed. */
+export type Changing = (what: Extract<CoreEvent, { type: "changed" }>["what"]) => void;
 
 /** One backup. */
 export class Backing {
@@ -29,6 +33,7 @@ export class Backing {
     private readonly deviceName: string,
     private readonly kept: Private,
     private readonly sealers: Sealers,
+    private readonly changed: Changing,
   ) {}
 
   progress(): BackupProgress {
@@ -45,6 +50,7 @@ export class Backing {
     const repository = site.known.facts.id;
     const id = JSON.stringify([repository, options.label, paths]);
     const earlier = await database.get("unfinished", id);
+    const folders = await database.all("folders").catch(() => []);
     const excludes = readExcludes(options.excludes);
     const key = () => client.chunkerKey() as Uint8Array<ArrayBuffer>;
     // A convenience, for which the browser may have no room: a backup does not fail of it.
@@ -72,12 +78,22 @@ export class Backing {
         control,
       );
       await note(0);
-      const result = await this.#run.run();
+      const { number, ...result } = await this.#run.run();
       await database.remove("unfinished", id).catch(() => {});
+      if (result.receipt === "waiting") {
+        const late = lateAnswer(site, client.facts.client, { number, time: result.time }, folders);
+        late.then((isRejected) => this.#answered(isRejected), () => {});
+      }
       return { ...result, resumed: earlier !== null };
     } finally {
       this.#labour.end();
     }
+  }
+
+  #answered(isRejected: boolean): void {
+    if (isRejected) this.changed("remembered");
+    this.changed("snapshots");
+    this.changed("status");
   }
 }
 

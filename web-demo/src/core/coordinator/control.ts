@@ -4,8 +4,9 @@ import { failure } from "../problem";
 
 /** Steers one run. */
 export class Control {
-  /** Given when nothing may go on, also no last manifest. */
+  /** Given when nothing may go on but the last claim. */
   readonly #abort = new AbortController();
+  readonly #noClaim = new AbortController();
   #isPaused = false;
   #isCancelled = false;
   #wake: (() => void)[] = [];
@@ -13,6 +14,11 @@ export class Control {
   /** Ends requests under way once the run is to stop for good. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** Ends the last claim. A person who cancels leaves it some seconds more than the rest; the end of a session none. */
+  get claimSignal(): AbortSignal {
+    return this.#noClaim.signal;
   }
 
   get isPaused(): boolean {
@@ -33,12 +39,12 @@ export class Control {
     for (const wake of this.#wake.splice(0)) wake();
   }
 
-  /** Asks for an end; after `grace` milliseconds it is over whatever is under way. */
+  /** Asks for an end; after `grace` milliseconds only the last claim goes on. */
   cancel(grace: number): void {
     this.#isCancelled = true;
     this.resume();
-    if (grace === 0) this.#abort.abort(failure("cancelled"));
-    else setTimeout(() => this.#abort.abort(failure("cancelled")), grace);
+    abortAfter(this.#abort, grace);
+    abortAfter(this.#noClaim, grace && grace + CLAIMING);
   }
 
   /** Ends at once, or once it goes on. */
@@ -46,6 +52,12 @@ export class Control {
     while (this.#isPaused && !this.#isCancelled) await new Promise<void>((resolve) => this.#wake.push(resolve));
     this.signal.throwIfAborted();
   }
+}
+
+function abortAfter(ending: AbortController, ms: number): void {
+  const abort = () => ending.abort(failure("cancelled"));
+  if (ms === 0) abort();
+  else setTimeout(abort, ms);
 }
 
 /** Bytes a second over the last seconds: what was longer ago counts less. */
@@ -77,6 +89,8 @@ export function eta(rate: number, done: number, total: number | null): number | 
   return left <= FORESEEABLE ? left : null;
 }
 
+/** Milliseconds that a cancelled run has for its last claim. */
+const CLAIMING = 10_000;
 /** More seconds than this are a guess. */
 const FORESEEABLE = 30 * 86_400;
 /** Seconds between looks, and over which the rate forgets. */

@@ -6,6 +6,7 @@ import type { Act, BackupOptions, Changed, Decision, Entry, EntryId, GrowthProgr
 import { initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import sealingUrl from "../../../../wasm/pkg/sealing_bg.wasm?url";
+import type { Changing } from "./backing";
 import type { Control } from "./control";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
@@ -262,15 +263,15 @@ async function backup(site: Opened, { Backing, alone, sealers }: Awaited<ReturnT
   const release = await alone(site.known.facts.id);
   try {
     const kept = (await privateFiles(`${site.known.facts.id}/trees`)) ?? NOTHING_KEPT;
-    const backing = new Backing(site, options, origin, deviceName, kept, sealers);
+    const backing = new Backing(site, options, origin, deviceName, kept, sealers, changed);
     const work = async (control: Control) => {
       try {
         if (!site.client) await register(site, deviceName);
         return await backing.run(control);
       } finally {
         release();
-        post({ type: "event", event: { type: "changed", what: "snapshots" } });
-        post({ type: "event", event: { type: "changed", what: "status" } });
+        changed("snapshots");
+        changed("status");
       }
     };
     return run({ progress: () => backing.progress(), work });
@@ -285,9 +286,9 @@ async function sign(site: Opened, wish: Wish | Decision, device: string | null, 
   const { change } = await loaded(import("./changing"));
   const shelf = library();
   if (!site.client) await register(site, device ?? "");
-  const changed = await change(site, shelf, wish, check);
-  post({ type: "event", event: { type: "changed", what: "snapshots" } });
-  return changed;
+  const done = await change(site, shelf, wish, check);
+  changed("snapshots");
+  return done;
 }
 
 /** The key that has opened the session is another one now, or none: a removed one seals and opens nothing here any more. */
@@ -305,7 +306,7 @@ async function register(site: Opened, name: string): Promise<void> {
   const plain = (device: string) => device.replace(/ \(write-only\)$/, "").toLocaleLowerCase();
   if (snapshots.some(({ device }) => plain(device) === plain(name))) throw failure("name-taken", name);
   await site.asClient(name);
-  post({ type: "event", event: { type: "changed", what: "session" } });
+  changed("session");
 }
 
 function current(): Opened {
@@ -368,6 +369,10 @@ async function take({ data }: MessageEvent<ToCoordinator>): Promise<void> {
 }
 
 self.onmessage = isStretching() ? stretching : take;
+
+function changed(what: Parameters<Changing>[0]): void {
+  post({ type: "event", event: { type: "changed", what } });
+}
 
 function post(message: FromCoordinator, transfer: Transferable[] = []): void {
   postMessage(message, { transfer });

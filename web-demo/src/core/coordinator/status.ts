@@ -3,6 +3,7 @@
 import type { Snapshot, Status } from "../api";
 import { brief } from "../gateway/client";
 import { claimsSnapshot } from "../claim";
+import { toHex } from "../digits";
 import { problem } from "../problem";
 import { receipt as readReceipt } from "../engine";
 import type { Books } from "../restore/books";
@@ -69,7 +70,9 @@ async function undecided(opened: Opened, client: string, states: { client: strin
     else steps = 0;
     if (!isBackup || facts?.outcome === "accepted") continue;
     const state = facts ? "rejected" : "waiting";
-    receipts.push({ snapshot: key, time: created, source: "", state, problem: facts ? problem("manifest-rejected", String(number)) : null });
+    // Its snapshot's id (docs/format.md, section 5.3), by which the page knows the backup.
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", manifest));
+    receipts.push({ snapshot: toHex(digest.subarray(0, 16)), time: created, source: "", state, problem: facts ? problem("manifest-rejected", String(number)) : null });
   }
   return { receipts, steps };
 }

@@ -275,9 +275,10 @@ export class Gateway {
     const { surroundings } = this.options;
     for (let isFirst = true; ; isFirst = false) {
       const all = { ...headers };
+      const skew = this.#skew;
       if (isSigned) {
         if (!this.#signer) throw failure("locked");
-        const seconds = Math.floor(surroundings.now() / 1000) + this.#skew;
+        const seconds = Math.floor(surroundings.now() / 1000) + skew;
         Object.assign(all, await this.#signer.headers({ method, uri, digest: body?.digest ?? EMPTY, seconds }));
       }
       const init: RequestInit = { method, headers: all, signal: patience.signal, credentials: "omit", cache: "no-store", redirect: "error" };
@@ -285,8 +286,9 @@ export class Gateway {
       if (response.ok && !isOfGateway(method, response)) throw new Passing(problem("server-gone"));
       const ahead = isSigned && isFirst && response.status === 401 ? await clockAhead(response.clone()) : null;
       if (ahead === null) return response;
-      // Only what is signed is dated so: the server alone can say by which clock it is judged.
-      this.#skew -= ahead;
+      // Only what is signed is dated so: the server alone can say by which clock it is judged. It has judged this request;
+      // meanwhile another one may have corrected the skew.
+      this.#skew = skew - ahead;
     }
   }
 

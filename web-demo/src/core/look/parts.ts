@@ -1,10 +1,11 @@
 //! Parts: verified bytes of files of a snapshot, in memory.
 
 import type { EntryId } from "../api";
-import type { EntryFacts, Piece, Read, Restore, Tree } from "../engine";
+import type { EntryFacts, Piece, Tree } from "../engine";
 import { release } from "../buffers";
 import type { Patience } from "../gateway/retry";
 import { failure } from "../problem";
+import type { Shelf } from "../restore/shelf";
 
 /** A part of one file. */
 export interface Part {
@@ -12,13 +13,6 @@ export interface Part {
   bytes: Uint8Array<ArrayBuffer>;
   /** Some of the bytes cannot be had: nothing of them may be shown. */
   isDamaged: boolean;
-}
-
-/** What reads and opens blocks: the shelf. */
-export interface Shelf {
-  supply(needs: Read[], patience: Patience): Promise<void>;
-  read(reads: Read[], patience: Patience, take: (bytes: Uint8Array<ArrayBuffer> | null, at: number) => Promise<void>): Promise<void>;
-  take(restore: Restore, read: number, bytes: Uint8Array<ArrayBuffer> | null): AsyncGenerator<Piece[]>;
 }
 
 /** Reads of each file the bytes from `start` up to `end`, as far as the file has them. A block that several files share is read

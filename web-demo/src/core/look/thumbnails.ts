@@ -2,31 +2,26 @@
 
 import type { EntryId, Thumbnail } from "../api";
 import { imageType } from "./kinds";
-import type { Part } from "./parts";
+import type { Books } from "../restore/books";
 import { cameraPicture, isModest, sizeOf } from "./pictures";
 
 /** Draws pictures: decodes and encodes, with the browser's own code. */
 export type Draw = (bytes: Uint8Array<ArrayBuffer>, mediaType: string, turn: number | null) => Promise<Blob>;
 
-/** What gives parts of files: the books. */
-interface Shelf {
-  parts(snapshot: string, files: EntryId[], start: number, end: number): Promise<Map<EntryId, Part>>;
-}
-
 /** The thumbnails of some files, in their order. One picture at a time is decoded. */
-export async function thumbnails(shelf: Shelf, snapshot: string, files: EntryId[], draw: Draw = drawn): Promise<Thumbnail[]> {
+export async function thumbnails(books: Pick<Books, "parts">, snapshot: string, files: EntryId[], draw: Draw = drawn): Promise<Thumbnail[]> {
   const asked = files.slice(0, FILES);
-  const heads = await shelf.parts(snapshot, asked, 0, HEAD);
+  const heads = await books.parts(snapshot, asked, 0, HEAD);
   const found: Thumbnail[] = [];
   for (const file of asked) {
     const head = heads.get(file);
-    found.push(head && !head.isDamaged ? await thumbnail(head.bytes, head.entry.size, (end) => whole(shelf, snapshot, file, end), draw) : { why: "damaged" });
+    found.push(head && !head.isDamaged ? await thumbnail(head.bytes, head.entry.size, (end) => whole(books, snapshot, file, end), draw) : { why: "damaged" });
   }
   return found;
 }
 
-async function whole(shelf: Shelf, snapshot: string, file: EntryId, end: number): Promise<Uint8Array<ArrayBuffer> | null> {
-  const part = (await shelf.parts(snapshot, [file], 0, end)).get(file);
+async function whole(books: Pick<Books, "parts">, snapshot: string, file: EntryId, end: number): Promise<Uint8Array<ArrayBuffer> | null> {
+  const part = (await books.parts(snapshot, [file], 0, end)).get(file);
   return part && !part.isDamaged ? part.bytes : null;
 }
 

@@ -1,33 +1,30 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
 import type { ComparePage, Decision, DirectoryPage, Entry, EntryId, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
-import { release } from "../buffers";
-import { type Changes, type Client, type Comparison, type Library, type Link, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
+import { type Changes, type Client, type Comparison, type Library, type Link, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
-import { type Opened, fetchAll } from "../coordinator/opened";
+import type { Opened } from "../coordinator/opened";
 import { Control } from "../coordinator/control";
 import { loaded } from "../coordinator/starting";
 import { kindOf } from "../look/kinds";
 import { type Part, readParts } from "../look/parts";
 import { nameTags, readLibrary, supplyClients } from "./library";
 import { entryKind, namedLike, nameIn } from "./names";
-import { Opener } from "./opener";
 import { asFileName, below, commonParent } from "./paths";
+import { Shelf } from "./shelf";
 import { damageOf, entryOf, snapshotOf } from "./shown";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
-  #library: Library | null = null;
-  #opener: Opener | null = null;
-  #view: View | null = null;
-  #trees = new Map<string, Tree>();
+  /** The newest one, which all questions are asked of. */
+  #shelf: Shelf | null = null;
+  /** By how many runs a shelf is used. One that a newer one has replaced goes with the last of them. */
+  #lent = new Map<Shelf, number>();
   #comparison: { key: string; comparison: Comparison; cursor: string } | null = null;
-  #states = new Map<string, SnapshotFacts>();
   /** Changes that name tags; of all others nothing is kept. */
   #changes = new Map<string, Uint8Array>();
-  #users = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly opened: Opened) {}
@@ -35,13 +32,10 @@ export class Books {
   /** The list anew, from manifests whose signatures count. */
   snapshots(): Promise<SnapshotList> {
     return this.#inTurn(async () => {
-      // What is being restored goes on with what it has opened.
-      if (this.#users === 0) this.#forget();
-      const library = await this.#open();
-      const found = library.snapshots();
-      this.#states = new Map(found.map((facts) => [facts.id, facts]));
+      this.#forget();
+      const { facts, library } = await this.#open();
       const damage = library.problems().map(({ key }) => problem("damaged", key));
-      return { snapshots: found.map(snapshotOf), damage };
+      return { snapshots: [...facts.values()].map(snapshotOf), damage };
     });
   }
 
@@ -83,8 +77,8 @@ export class Books {
 
   directory(snapshot: string, directory: EntryId, after: string | null, limit: number): Promise<DirectoryPage> {
     return this.#inTurn(async () => {
-      const tree = await this.#tree(snapshot);
-      const page = await this.#answer(() => tree.list(directory, after, Math.min(Math.max(limit, 1), PAGE)), brief());
+      const [tree, shelf] = await this.#tree(snapshot);
+      const page = await shelf.answer(() => tree.list(directory, after, Math.min(Math.max(limit, 1), PAGE)));
       return { entries: page.entries.map(entryOf), next: page.next ?? null, total: null, damage: damageOf(page.damaged) };
     });
   }
@@ -113,15 +107,15 @@ export class Books {
 
   /** Goes through the trees of snapshots, part by part, for as long as `take` says so; other questions are answered in between. */
   async sweep(snapshots: string[], begin: () => Sweep, wants: Wants | null, control: Control, take: (part: Swept) => boolean): Promise<void> {
-    this.#users += 1;
+    const shelf = await this.#lend();
     let sweep: Sweep | null = null;
     const next = () => this.#inTurn(async () => {
       if (!sweep) {
         sweep = begin();
-        for (const snapshot of snapshots) sweep.add(await this.#tree(snapshot));
+        for (const snapshot of snapshots) sweep.add(await shelf.tree(snapshot));
       }
       const part = sweep.next(wants);
-      if (part.needs.length > 0) await this.supply(part.needs, brief(control.signal));
+      if (part.needs.length > 0) await shelf.supply(part.needs, brief(control.signal));
       return part;
     });
     try {
@@ -132,17 +126,14 @@ export class Books {
         goesOn = take(part) && !part.isDone;
       }
     } finally {
-      this.#users -= 1;
       (sweep as Sweep | null)?.free();
+      this.#giveBack(shelf);
     }
   }
 
   /** The snapshots of the last list, newest first. */
   known(): Promise<Snapshot[]> {
-    return this.#inTurn(async () => {
-      await this.#open();
-      return this.#listed().map(snapshotOf);
-    });
+    return this.#inTurn(async () => [...(await this.#open()).facts.values()].map(snapshotOf));
   }
 
   /** What is worth showing of a file, judged by its bytes: a picture whole, of all else the beginning. */
@@ -172,14 +163,14 @@ export class Books {
   parts(snapshot: string, files: EntryId[], start: number, end: number): Promise<Map<EntryId, Part>> {
     return this.#inTurn(async () => {
       if (!(start >= 0) || !((end - start) * files.length <= PREVIEW)) throw failure("internal", "part");
-      const tree = await this.#tree(snapshot);
+      const [tree, shelf] = await this.#tree(snapshot);
       for (const file of files) {
-        const { entries, damaged } = await this.#answer(() => tree.entry(file), brief());
+        const { entries, damaged } = await shelf.answer(() => tree.entry(file));
         // Where it would be, the tree cannot be read: it may be there all the same.
         if (!entries[0]) throw damaged.length > 0 ? failure("damaged", damaged[0]) : failure("entry-gone");
         if (entries[0].kind !== "file") throw failure("entry-gone");
       }
-      return readParts(this, tree, files, start, end, brief());
+      return readParts(shelf, tree, files, start, end, brief());
     });
   }
 
@@ -189,11 +180,11 @@ export class Books {
       if (cursor === null || this.#comparison?.key !== key || this.#comparison.cursor !== cursor) {
         if (cursor !== null) throw failure("snapshot-gone");
         this.#comparison?.comparison.free();
-        const [first, second] = [await this.#tree(before), await this.#tree(after)];
+        const [[first], [second]] = [await this.#tree(before), await this.#tree(after)];
         this.#comparison = { key, comparison: second.compareWith(first), cursor: "" };
       }
       const { comparison } = this.#comparison!;
-      const page = await this.#answer(() => comparison.next(limit), brief());
+      const page = await (await this.#open()).answer(() => comparison.next(limit));
       const next = page.isDone ? null : crypto.randomUUID();
       if (next) this.#comparison!.cursor = next;
       const changes = page.changes.map(({ path, before, after, isMetadata }) => {
@@ -234,11 +225,11 @@ export class Books {
   /** What a download of some entries is called: a file by its own name, all else a zip. */
   naming(snapshot: string, entries: EntryId[]): Promise<{ name: string; isZip: boolean }> {
     return this.#inTurn(async () => {
-      const tree = await this.#tree(snapshot);
+      const [tree, shelf] = await this.#tree(snapshot);
       const [first] = entries;
-      const found = entries.length === 1 && first ? (await this.#answer(() => tree.entry(first), brief())).entries[0] : undefined;
+      const found = entries.length === 1 && first ? (await shelf.answer(() => tree.entry(first))).entries[0] : undefined;
       if (found?.kind === "file") return { name: asFileName(found.name), isZip: false };
-      const facts = this.#states.get(snapshot)!;
+      const facts = shelf.facts.get(snapshot)!;
       const name = found?.name ?? (facts.label || facts.paths.at(-1)?.split("/").at(-1) || "snapshot");
       return { name: `${asFileName(name)}.zip`, isZip: true };
     });
@@ -247,10 +238,10 @@ export class Books {
   /** The directory that all of some entries lie in. */
   base(snapshot: string, entries: EntryId[]): Promise<string> {
     return this.#inTurn(async () => {
-      const tree = await this.#tree(snapshot);
+      const [tree, shelf] = await this.#tree(snapshot);
       const paths: string[] = [];
       for (const id of entries) {
-        const found = id === "" ? null : (await this.#answer(() => tree.entry(id), brief())).entries[0];
+        const found = id === "" ? null : (await shelf.answer(() => tree.entry(id))).entries[0];
         paths.push(found?.path ?? "");
       }
       return paths.includes("") ? "" : commonParent(paths);
@@ -262,69 +253,49 @@ export class Books {
     if (entries.includes("")) return (await this.directory(snapshot, "", null, PAGE)).entries.map(({ name }) => name);
     const base = await this.base(snapshot, entries);
     return this.#inTurn(async () => {
-      const tree = await this.#tree(snapshot);
+      const [tree, shelf] = await this.#tree(snapshot);
       const names = new Set<string>();
       for (const id of entries) {
-        const found = (await this.#answer(() => tree.entry(id), brief())).entries[0];
+        const found = (await shelf.answer(() => tree.entry(id))).entries[0];
         names.add(below(base, found?.path ?? base).split("/")[0]!);
       }
       return [...names].filter((name) => name !== "");
     });
   }
 
-  /** Lends a tree for as long as the work takes; others may look at it meanwhile. */
-  async withTree<T>(snapshot: string, work: (tree: Tree, facts: SnapshotFacts) => Promise<T>): Promise<T> {
-    this.#users += 1;
+  /** Lends a tree and its shelf for as long as the work takes, whatever is listed meanwhile. */
+  async withTree<T>(snapshot: string, work: (tree: Tree, shelf: Shelf) => Promise<T>): Promise<T> {
+    const shelf = await this.#lend();
     try {
-      const tree = await this.#inTurn(() => this.#tree(snapshot));
-      return await work(tree, this.#states.get(snapshot)!);
+      return await work(await this.#inTurn(() => shelf.tree(snapshot)), shelf);
     } finally {
-      this.#users -= 1;
+      this.#giveBack(shelf);
     }
-  }
-
-  /** Reads what an operation asked for. */
-  async supply(needs: Read[], patience: Patience): Promise<void> {
-    const library = this.#library!;
-    await this.read(needs, patience, async (bytes, at) => library.supply(needs[at]!, bytes!));
-  }
-
-  /** Reads parts of packs, a few at once; null: it could not be had. What is not where it was, the newest root may know. */
-  async read(reads: Read[], patience: Patience, take: (bytes: Uint8Array<ArrayBuffer> | null, at: number) => Promise<void>): Promise<void> {
-    let isMissing = false;
-    await fetchAll([...reads.keys()], async (at) => {
-      const bytes = await this.opened.read(patience, reads[at]!);
-      isMissing ||= bytes === null;
-      await take(bytes, at);
-      // The engine has copied what it needs.
-      if (bytes) release(bytes.buffer);
-    });
-    if (isMissing && this.#view) await this.opened.follow(this.#view, patience);
-  }
-
-  /** Opens what a read of a restore's window gave; null: it could not be had. */
-  take(restore: Restore, read: number, bytes: Uint8Array<ArrayBuffer> | null): AsyncGenerator<Piece[]> {
-    return this.#opener!.take(restore, read, bytes);
   }
 
   free(): void {
     this.#forget();
+    for (const shelf of this.#lent.keys()) shelf.free();
+    this.#lent.clear();
   }
 
-  async #answer<T extends { needs: Read[] }>(ask: () => T, patience: Patience): Promise<T> {
-    for (;;) {
-      const answer = ask();
-      if (answer.needs.length === 0) return answer;
-      await this.supply(answer.needs, patience);
-    }
+  #lend(): Promise<Shelf> {
+    return this.#inTurn(async () => {
+      const shelf = await this.#open();
+      this.#lent.set(shelf, (this.#lent.get(shelf) ?? 0) + 1);
+      return shelf;
+    });
   }
 
-  async #open(): Promise<Library> {
-    if (this.#library) return this.#library;
-    const [library, view] = await readLibrary(this.opened, false, this.#changes);
-    this.#view = view;
-    this.#opener = new Opener(library);
-    return (this.#library = library);
+  #giveBack(shelf: Shelf): void {
+    const left = (this.#lent.get(shelf) ?? 0) - 1;
+    if (left > 0) this.#lent.set(shelf, left);
+    // One that the end of the session has freed is not lent any more.
+    else if (this.#lent.delete(shelf) && shelf !== this.#shelf) shelf.free();
+  }
+
+  async #open(): Promise<Shelf> {
+    return (this.#shelf ??= await Shelf.open(this.opened, this.#changes));
   }
 
   /** Works with the newest state, and lets go of it. */
@@ -338,35 +309,17 @@ export class Books {
     }
   }
 
-  async #tree(snapshot: string): Promise<Tree> {
-    const library = await this.#open();
-    this.#listed();
-    const open = this.#trees.get(snapshot);
-    if (open) return open;
-    const facts = this.#states.get(snapshot);
-    if (!facts) throw failure("snapshot-gone");
-    const view = this.#view!;
-    view.want(facts.domain);
-    await this.opened.supply(view, brief());
-    const tree = library.tree(snapshot);
-    this.#trees.set(snapshot, tree);
-    return tree;
-  }
-
-  #listed(): SnapshotFacts[] {
-    if (this.#states.size === 0) this.#states = new Map(this.#library!.snapshots().map((facts) => [facts.id, facts]));
-    return [...this.#states.values()];
+  async #tree(snapshot: string): Promise<[Tree, Shelf]> {
+    const shelf = await this.#open();
+    return [await shelf.tree(snapshot), shelf];
   }
 
   #forget(): void {
     this.#comparison?.comparison.free();
     this.#comparison = null;
-    for (const tree of this.#trees.values()) tree.free();
-    this.#trees.clear();
-    this.#library?.free();
-    [this.#library, this.#opener] = [null, null];
-    this.#view?.free();
-    this.#view = null;
+    const shelf = this.#shelf;
+    this.#shelf = null;
+    if (shelf && !this.#lent.has(shelf)) shelf.free();
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

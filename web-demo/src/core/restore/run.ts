@@ -8,6 +8,7 @@ import { failure, problem } from "../problem";
 import { type Control, Rate, eta } from "../coordinator/control";
 import type { Waiting } from "../coordinator/runs";
 import { type Books, steered } from "./books";
+import type { Shelf } from "./shelf";
 import type { Target } from "./targets";
 
 /** One restore. */
@@ -36,10 +37,10 @@ export class RestoreRun {
     [this.#files.total, this.#bytes.total] = [total.files, total.bytes];
     const open = await target();
     try {
-      await this.books.withTree(this.snapshot, async (tree) => {
+      await this.books.withTree(this.snapshot, async (tree, shelf) => {
         const restore = tree.restore(this.ids, 0, null);
         try {
-          await this.#windows(restore, open, control);
+          await this.#windows(restore, shelf, open, control);
         } finally {
           restore.free();
         }
@@ -74,7 +75,7 @@ export class RestoreRun {
 
   /** Takes window after window. A file's bytes wait while something of them was no good and another copy is sought, and so
    * does what comes behind it. */
-  async #windows(restore: Restore, target: Target, control: Control): Promise<void> {
+  async #windows(restore: Restore, shelf: Shelf, target: Target, control: Control): Promise<void> {
     const patience = steered(control, (waiting) => (this.#waiting = waiting));
     const queue = new Queue();
     for (;;) {
@@ -82,7 +83,7 @@ export class RestoreRun {
       if (control.isCancelled) throw failure("cancelled");
       const window = restore.next();
       if (window.needs.length > 0) {
-        await this.books.supply(window.needs, patience);
+        await shelf.supply(window.needs, patience);
         continue;
       }
       for (const entry of window.entries) queue.add(entry);
@@ -94,9 +95,9 @@ export class RestoreRun {
       queue.whole(window.ends);
       await this.#write(queue, target);
       if (window.isDone) break;
-      await this.books.read(window.reads, patience, async (bytes, at) => {
+      await shelf.read(window.reads, patience, async (bytes, at) => {
         this.#fetched += bytes?.length ?? 0;
-        for await (const pieces of this.books.take(restore, at, bytes)) queue.take(pieces);
+        for await (const pieces of shelf.take(restore, at, bytes)) queue.take(pieces);
       });
       queue.hold(restore.unsettled);
       await this.#write(queue, target);

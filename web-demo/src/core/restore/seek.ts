@@ -11,6 +11,8 @@ import { entryKind, namedLike, nameIn } from "./names";
 export async function seek(books: Books, asked: Seek, control: Control, tell: (progress: SeekProgress) => void): Promise<SeekResult> {
   const chosen = (await books.known()).filter(({ series }) => asked.series === null || series === asked.series);
   const isWanted = wanting(asked);
+  const paths = new Set<string>();
+  /** By what a path has in one snapshot or another: a page that several series share is told by these numbers alone. */
   const numbers = new Map<string, number>();
   const entries: Entry[] = [];
   const hits = new Map<string, Hit>();
@@ -18,26 +20,27 @@ export async function seek(books: Books, asked: Seek, control: Control, tell: (p
   let [looked, more] = [0, false];
   const wants: Wants = (id, mode, size, modified) => {
     if (!isWanted(id, mode, size, modified)) return null;
-    const known = numbers.get(id);
-    if (known !== undefined) return known;
-    if (numbers.size >= HITS) {
+    if (!paths.has(id) && paths.size >= HITS) {
       more = true;
       return null;
     }
-    numbers.set(id, numbers.size);
-    return numbers.size - 1;
+    paths.add(id);
+    const version = `${mode} ${size} ${modified} ${id}`;
+    const number = numbers.get(version) ?? numbers.size;
+    numbers.set(version, number);
+    return number;
   };
   const progress = (): SeekProgress => ({ hits: [...hits.values()], looked, total: chosen.length });
   await books.sweep(chosen.map(({ id }) => id), () => Sweep.below(""), wants, control, (part) => {
     const snapshot = chosen[part.tree]!;
-    const put = (number: number, entry: Entry) => {
-      const key = `${snapshot.series} ${number}`;
+    const put = (entry: Entry) => {
+      const key = `${snapshot.series} ${entry.id}`;
       const hit = hits.get(key);
       if (hit) hits.set(key, { ...hit, oldest: snapshot.id, count: hit.count + 1 });
       else hits.set(key, { entry, newest: snapshot.id, oldest: snapshot.id, count: 1 });
     };
-    for (const { number, ...facts } of part.found) put(number, (entries[number] ??= entryOf(facts)));
-    for (const number of part.again) put(number, entries[number]!);
+    for (const { number, ...facts } of part.found) put((entries[number] ??= entryOf(facts)));
+    for (const number of part.again) put(entries[number]!);
     part.damaged.forEach((what) => damaged.add(what));
     looked = part.isDone ? chosen.length : part.tree;
     tell(progress());

@@ -18,7 +18,7 @@ import { revoke } from "./kept";
 import { type ShareKeys, deriveKeys, linkOf, tokenHash } from "./keys";
 import { labelKey, sealLabel } from "./label";
 import { ENTRIES_MOST, LENGTH_MOST, LIST_MOST, type ShareEntry, writeList } from "./list";
-import { PIECES, SEALED, Sealing } from "./stream";
+import { PIECES, Sealing } from "./stream";
 
 /** One share on its way. */
 export class ShareRun {
@@ -176,8 +176,6 @@ class Store {
   }
 }
 
-/** Bytes of a stored object, but for the last one. The gateway takes no other. */
-export const OBJECT = PIECES * SEALED;
 /** Objects on their way at once. */
 const AT_ONCE = 2;
 /** Bytes of an entry of the list, besides its path. */

@@ -7,6 +7,8 @@ export type Excludes = (path: string, isDirectory: boolean) => boolean;
 export function readExcludes(lines: readonly string[]): Excludes {
   const rules = lines.flatMap((line) => readRule(line) ?? []);
   return (path, isDirectory) => {
+    // The patterns say what is left out of the chosen folder, never that the folder itself is.
+    if (path === "") return false;
     let isOut = false;
     for (const rule of rules) {
       if (rule.onlyDirectories && !isDirectory) continue;
@@ -51,15 +53,18 @@ function translate(pattern: string): string {
   for (let at = 0; at < pattern.length; at++) {
     const rest = pattern.slice(at);
     const sign = pattern[at]!;
-    if (rest.startsWith("**/")) {
-      out += "(?:[^/]+/)*";
-      at += 2;
-    } else if (rest.startsWith("**")) {
-      out += ".*";
-      // More of them say no more, and would take long.
-      while (pattern[at + 1] === "*") at += 1;
-    } else if (sign === "*") {
-      out += "[^/]*";
+    if (sign === "*") {
+      const stars = /^\*+/.exec(rest)![0].length;
+      const next = pattern[at + stars];
+      // Two stars mean any depth only in the place of a whole name, as in Git and in the command; else they mean one star.
+      const isDeep = stars === 2 && (at === 0 || pattern[at - 1] === "/");
+      if (isDeep && next === "/") {
+        out += "(?:[^/]+/)*";
+        at += 1;
+      } else {
+        out += isDeep && next === undefined ? ".*" : "[^/]*";
+      }
+      at += stars - 1;
     } else if (sign === "?") {
       out += "[^/]";
     } else if (sign === "[") {

@@ -148,13 +148,14 @@ export function fileOf(entry: FileSystemFileEntry): Promise<File> {
 export function asking(port: MessagePort): Giver {
   const asked = new Map<number, { resolve: (given: never) => void; reject: (error: Error) => void }>();
   let wishes: Wish[] = [];
-  let next = 0;
   port.onmessage = ({ data }: MessageEvent<Given[]>) => {
     for (const given of data) {
-      const { resolve, reject } = asked.get(given.id)!;
+      const waiting = asked.get(given.id);
       asked.delete(given.id);
-      if ("reason" in given) reject(new DOMException("reading failed", given.reason));
-      else resolve(("file" in given ? given.file : given.content) as never);
+      // An earlier attempt at the backup has asked the same port for it.
+      if (!waiting) continue;
+      if ("reason" in given) waiting.reject(new DOMException("reading failed", given.reason));
+      else waiting.resolve(("file" in given ? given.file : given.content) as never);
     }
   };
   const send = () => {
@@ -163,7 +164,7 @@ export function asking(port: MessagePort): Giver {
   };
   const ask = <T>(number: number, how: Wish["how"]) =>
     new Promise<T>((resolve, reject) => {
-      const id = next++;
+      const id = nextWish++;
       asked.set(id, { resolve, reject });
       if (wishes.length === 0) queueMicrotask(send);
       wishes.push({ id, number, how });
@@ -179,5 +180,7 @@ interface Wish {
 
 type Given = { id: number; file: File } | { id: number; content: Content } | { id: number; /** The browser's name for it. */ reason: string };
 
+/** Never the same one twice, whoever asks: an answer may come when nobody waits for it any more. */
+let nextWish = 0;
 /** Files looked at between two breaths of the page. */
 const AT_ONCE = 1_000;
