@@ -36,7 +36,7 @@ variable "prefix" {
 }
 
 variable "owner_fingerprint" {
-  description = "Whose repository it must be: `owner` of `copal status --json`. The functions trust nobody else. With zeros no schedule and no event starts one."
+  description = "Whose repository it must be: `owner` of `copal status --json`. The functions trust nobody else. While it is zeros, no schedule or event starts a function."
   type        = string
   default     = "0000000000000000000000000000000000000000000000000000000000000000"
 

@@ -27,11 +27,12 @@ fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can()
     // Nor does a run forget it that goes on where an interrupted one was: the file is in that one's checkpoint.
     machine.write("file", noise(1, 200_000_000));
     let both = ["backup", "--json", "disk", "source"];
-    let before = machine.names("packs/").len();
+    let [before, claimed] = ["packs/", "manifests/"].map(|folder| machine.names(folder).len());
     let running = Running::start(&mut machine.with_key(&[&both[..], &["--limit-upload", "40MiB"]].concat()));
     until("a pack of it is stored", || (machine.names("packs/").len() > before).then_some(()));
     running.signal("INT");
     running.end().exits(130);
+    assert!(machine.names("manifests/").len() > claimed, "it has left a checkpoint");
     assert!(number(&machine.run(&both).exits(3), "errors") == 1);
     fs::remove_file(&file).unwrap();
     fs::write(&file, "1").unwrap();

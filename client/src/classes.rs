@@ -11,7 +11,7 @@ pub(crate) fn as_in_git(line: &str) -> Option<String> {
     rewrite(line, "{}")
 }
 
-/// Rewrites classes, and makes characters of names of these ones.
+/// Rewrites classes, and escapes the characters in `literal`.
 fn rewrite(pattern: &str, literal: &str) -> Option<String> {
     let signs: Vec<char> = pattern.chars().collect();
     let (mut out, mut at, mut is_changed) = (String::new(), 0, false);

@@ -185,12 +185,14 @@ async fn names(job: &JobContext<'_>, client: ClientId) -> Result<BTreeMap<Named,
 #[derive(Default)]
 struct Fetched {
     bytes: BTreeMap<Named, Vec<u8>>,
-    /// Copies that the store does not give, and why.
-    refused: BTreeMap<Named, (String, StoreError)>,
+    refused: Refused,
 }
 
-/// Reads records; leaves out those that do not exist. One that the store does not give fails nothing here, because the
-/// other copy may be whole.
+/// Copies that the store does not give, and why.
+type Refused = BTreeMap<Named, (String, StoreError)>;
+
+/// Reads records; leaves out those that do not exist. A copy that the store refuses is no error here: the other may be
+/// whole.
 async fn fetch<'a>(job: &JobContext<'_>, names: impl Iterator<Item = &'a Named>) -> Result<Fetched, JobError> {
     let calls = names.map(|named| async move { Ok((named.clone(), objects::read(job.store, &named.1).await)) });
     let mut fetched = Fetched::default();

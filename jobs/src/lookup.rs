@@ -356,8 +356,8 @@ fn gone(key: &Key) -> JobError {
 const WHOLE: u64 = 256 << 10;
 /// Ids searched at the same time.
 const IDS: usize = 1 << 16;
-/// Rows of packs read at once, about 100 KiB.
-const ROWS: u32 = 2_048;
+/// Rows of packs read at once, about 400 KiB: packs are sought one after another, and find their rows read already.
+const ROWS: u32 = 8_192;
 /// Segments searched at the same time.
 const PARTS: usize = 16;
 /// Pieces of one segment read at the same time: a number of requests, and a number of bytes.

@@ -19,7 +19,7 @@ from angr.engines.vex.claripy import ccall
 NUMBERS = 6  # of a property
 ADDRESSES_MOST = 4096  # that one access may have
 BYTES_MOST = 4096  # that one copy of unknown length may have
-SECONDS, PLANTED_SECONDS = 400, 5  # of processor time, for a property: the solver may need several times as long as usual
+SECONDS, PLANTED_SECONDS = 400, 15  # of processor time, for a property: the solver may need several times as long as usual
 QUERY_MS = 120_000  # for a question to the solver
 RETURN, MEMORY, GIVEN = 0x7000_0000, 0x6000_0000_0000, 0x5000_0000_0000
 

@@ -142,6 +142,7 @@ impl Keys<'_> {
     fn take_away(&self, slot: SlotId, own: SlotId) -> Result<(), Failure> {
         remove_slot(store(self.repository), slot, own).map_err(|error| match error {
             RemoveError::Store(error) => error.into(),
+            stays @ RemoveError::Stays { .. } => Failure::Other(stays.into()),
             overtaken => Failure::Damaged { object: format!("keys/{own}"), cause: overtaken.into() },
         })
     }

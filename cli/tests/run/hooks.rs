@@ -99,10 +99,11 @@ fn a_hook_that_others_may_write_or_exchange_is_not_started() {
 #[test]
 fn a_hook_that_takes_too_long_is_ended_with_all_that_it_started() {
     // The second one is deaf to the request to end.
-    for started in ["sleep 600", "(trap '' TERM; exec sleep 600)"] {
+    for started in ["(touch HEREready; exec sleep 600)", "(trap '' TERM; touch HEREready; exec sleep 600)"] {
         let hook = format!("before-backup = \"{started} & echo $! > HEREpid; wait\"\n");
-        let machine = hooked(&format!("timeout = \"1s\"\n{hook}"));
-        assert!(run(&machine, &["run"]).exits(1).err.contains("took longer than 1 s"));
+        let machine = hooked(&format!("timeout = \"4s\"\n{hook}"));
+        assert!(run(&machine, &["run"]).exits(1).err.contains("took longer than 4 s"));
+        assert!(machine.path("ready").exists(), "the request to end came later");
         let pid: i32 = fs::read_to_string(machine.path("pid")).unwrap().trim().parse().unwrap();
         let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         until(started, || (stat().is_empty() || stat().contains(" Z ")).then_some(()));

@@ -1,8 +1,10 @@
 //! Content: a pool of threads reads files, cuts them into chunks and computes the chunk ids.
 
-use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use copal_engine::backup::cut::cut;
 use copal_format::chunk::Chunker;
@@ -66,6 +68,7 @@ pub(super) struct Tools<'a> {
     pub(super) budget: &'a Budget,
     /// Where the files lie.
     pub(super) as_path: &'a AsPath,
+    pub(super) interrupted: &'a AtomicBool,
 }
 
 pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
@@ -116,9 +119,28 @@ fn read_file(job: &Job, tools: &Tools<'_>) -> Result<Part, String> {
     Ok(Part::Failed("the backup has ended".into()))
 }
 
+/// Opens a file, and waits as long as another process has a lease on it: Samba and NFS keep one while a client writes.
+/// That process was told by the first attempt, and the kernel ends its lease by itself after 45 s, if it is not set
+/// otherwise.
+fn past_lease(source: &Path, tools: &Tools<'_>) -> Result<SourceFile, OpenError> {
+    let begun = Instant::now();
+    loop {
+        match SourceFile::open(source) {
+            Err(OpenError::Io(error))
+                if error.kind() == io::ErrorKind::WouldBlock
+                    && begun.elapsed() < LEASE
+                    && !tools.interrupted.load(Ordering::Relaxed) =>
+            {
+                thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// Reads a file once; none if the receiver has gone.
 fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found>, String> {
-    let mut file = SourceFile::open(source).map_err(|error| match error {
+    let mut file = past_lease(source, tools).map_err(|error| match error {
         OpenError::Io(error) => words(&error),
         other => other.to_string(),
     })?;
@@ -260,3 +282,5 @@ const WHOLE: u64 = 4 << 20;
 const PIECE: usize = 4 << 20;
 /// Bytes of the read budget that an entry takes besides its content.
 const ENTRY_COST: u64 = 512;
+/// How long a lease is waited for.
+const LEASE: Duration = Duration::from_secs(60);

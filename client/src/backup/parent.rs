@@ -36,7 +36,7 @@ pub struct Parent {
     unread: Vec<Vec<u8>>,
     /// Whether an attribute of any entry may be missing: names are kept of some of what could not be read only, and
     /// another user may not have seen all attributes.
-    is_untold: bool,
+    may_lack_any: bool,
     /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
     /// The domain's index.
@@ -98,7 +98,7 @@ impl Parent {
             None => Arc::new(Nothing),
         };
         let index = index_of(view, client.domain);
-        Self { snapshot, checkpoint: None, unread: Vec::new(), is_untold: false, pages, index, kept }
+        Self { snapshot, checkpoint: None, unread: Vec::new(), may_lack_any: false, pages, index, kept }
     }
 
     fn of_repository(
@@ -119,7 +119,7 @@ impl Parent {
         // This client's own come first. A full client without any may be a machine that was set up again.
         let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
         candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
-        let (mut snapshot, mut checkpoint, mut unread, mut is_untold) = (None, None, Vec::new(), false);
+        let (mut snapshot, mut checkpoint, mut unread, mut may_lack_any) = (None, None, Vec::new(), false);
         for ((signer, number), record) in candidates {
             if record.partial && checkpoint.is_some() {
                 continue;
@@ -143,7 +143,7 @@ impl Parent {
             let (begun, counts) = (info.started, info.counts);
             let found = Some(Compared { id: record.id, root: signed.claim.root, begun, counts, is_kept: true });
             let is_other = |user: &str| !user.is_empty() && !options.user.is_empty() && *user != options.user;
-            is_untold |= info.summary.errors > info.troubles.unreadable_paths.len() as u64 || is_other(&info.user);
+            may_lack_any |= info.summary.errors > info.troubles.unreadable_paths.len() as u64 || is_other(&info.user);
             unread.extend(info.troubles.unreadable_paths);
             if !record.partial {
                 snapshot = found;
@@ -151,7 +151,7 @@ impl Parent {
             }
             checkpoint = found;
         }
-        Ok(Self { unread, is_untold, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
+        Ok(Self { unread, may_lack_any, ..Self::with(repository, client.domain, view, (snapshot, checkpoint)) })
     }
 
     fn with(
@@ -163,8 +163,8 @@ impl Parent {
         let store: Arc<dyn Store> = repository.store().clone();
         let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
         let pages = Arc::new(PageReader::new(blocks, view, repository.domain_keys(domain)));
-        let (unread, is_untold) = (Vec::new(), false);
-        Self { snapshot, checkpoint, unread, is_untold, index: pages.index(), pages, kept: None }
+        let (unread, may_lack_any) = (Vec::new(), false);
+        Self { snapshot, checkpoint, unread, may_lack_any, index: pages.index(), pages, kept: None }
     }
 
     /// The trees to compare with, the preferred one first.
@@ -179,7 +179,7 @@ impl Parent {
 
     /// Whether an attribute of the entry may be missing in these trees: then it is read again.
     pub(super) fn may_lack(&self, path: &TreePath) -> bool {
-        self.is_untold || self.unread.iter().any(|unread| unread == path.as_bytes())
+        self.may_lack_any || self.unread.iter().any(|unread| unread == path.as_bytes())
     }
 
     /// Whether the snapshot has anything but directories at a path, or records that it should.

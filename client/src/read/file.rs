@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use super::holes::data;
 use crate::open;
@@ -62,7 +61,7 @@ impl SourceFile {
     /// Opens a file that the scan found. Does not change its access time, where the system allows that.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         // NONBLOCK: if a FIFO has taken the file's place, opening it must not wait for a writer.
-        let file = File::from(past_lease(|| open::quietly(path, OFlags::NONBLOCK | OFlags::NOCTTY))?);
+        let file = File::from(open::quietly(path, OFlags::NONBLOCK | OFlags::NOCTTY)?);
         let stat = EntryStat::of(&file)?;
         if stat.kind() != FileType::RegularFile {
             return Err(OpenError::Kind);
@@ -152,24 +151,7 @@ impl SourceFile {
     }
 }
 
-/// Opens a file, and waits as long as another process has a lease on it: Samba and NFS keep one while a client writes.
-/// That process was told by the first attempt, and the kernel ends its lease by itself after 45 s, if it is not set
-/// otherwise.
-fn past_lease<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    let begun = Instant::now();
-    loop {
-        match open() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < LEASE => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            opened => return opened,
-        }
-    }
-}
-
 /// The longest file that is saved though its size is said to be 0. Some such files are read eight bytes at a time only.
 const UNTOLD: u64 = 1 << 20;
 /// File size from which the kernel's read-ahead pays.
 const LARGE: u64 = 1 << 20;
-/// How long a lease is waited for.
-const LEASE: Duration = Duration::from_secs(60);

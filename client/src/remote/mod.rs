@@ -190,14 +190,14 @@ impl GatewayStore {
         }
         let location = reply.headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
         let location = location.ok_or_else(|| asked.io("the gateway leads nowhere"))?;
-        self.is_as_safe(&asked, location)?;
+        self.refuse_less_safe(&asked, location)?;
         // The gateway's headers are left out: the store must not see a signature that is meant for the gateway.
         let elsewhere = Question { to: Answerer::Store, url: location.to_owned(), ..question };
         self.wire.send(elsewhere).await.map_err(|error| of_wire(&asked, error))
     }
 
     /// Fails if the gateway is reached through TLS and this address, which it names, is not.
-    fn is_as_safe(&self, asked: &Asked<'_>, url: &str) -> Result<(), StoreError> {
+    fn refuse_less_safe(&self, asked: &Asked<'_>, url: &str) -> Result<(), StoreError> {
         match self.address.starts_with("https:") && !url.starts_with("https:") {
             true => Err(asked.io("the gateway leads to an address without TLS")),
             false => Ok(()),
@@ -220,7 +220,7 @@ impl GatewayStore {
         let question = Question::new(Method::POST, "/v1/uploads").sending(batch.to_string().into());
         let uploads: Uploads = asked.json(&self.ask(asked, question).await?)?;
         let upload = uploads.objects.into_iter().next().ok_or_else(|| asked.io("the gateway names no address"))?;
-        self.is_as_safe(asked, &upload.url)?;
+        self.refuse_less_safe(asked, &upload.url)?;
         let mut question = Question::elsewhere(Method::PUT, upload.url).sending(bytes);
         for (name, text) in &upload.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| asked.io(error))?;

@@ -198,6 +198,6 @@ fn a_gateway_reached_by_tls_leads_nobody_to_an_address_without_it() {
         ("https://backup.example", "file:///etc/passwd", false),
         ("http://127.0.0.1:8080", "http://127.0.0.1:9000/1", true),
     ] {
-        assert_eq!(GatewayStore::web(gateway).is_as_safe(&asked, led).is_ok(), is_followed, "{gateway} to {led}");
+        assert_eq!(GatewayStore::web(gateway).refuse_less_safe(&asked, led).is_ok(), is_followed, "{gateway} to {led}");
     }
 }

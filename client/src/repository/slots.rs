@@ -55,13 +55,14 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
         return Err(RemoveError::Overtaken { own });
     }
     // Looks again until nothing is left: a repair may have written the deleted copy anew meanwhile.
-    loop {
+    for _ in 0..LOOKS {
         let left = copies(id)?;
         if left.is_empty() {
             return Ok(());
         }
         left.into_iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name))))?;
     }
+    Err(RemoveError::Stays { id })
 }
 
 /// Removes slots that were added in vain. A store that deletes nothing keeps them.
@@ -71,6 +72,9 @@ pub(super) fn take_back(store: &dyn Store, added: &[SlotId]) {
     }
 }
 
+/// How often a slot is deleted that is there again.
+const LOOKS: usize = 8;
+
 /// Why a slot was not removed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -78,6 +82,9 @@ pub enum RemoveError {
     /// A copy of the slot that was known to open is missing: nothing was removed.
     #[error("a copy of key {own}, which has opened the repository, is missing: somebody may be removing it")]
     Overtaken { own: SlotId },
+    /// The slot is there whenever it was deleted.
+    #[error("key {id} is still there: the store does not delete it, or somebody writes it anew")]
+    Stays { id: SlotId },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -35,7 +35,7 @@ pub(super) enum First {
 
 impl Links {
     /// Lets a name become an entry of its own; returns whether that is new.
-    pub(super) fn part(&mut self, place: &TreePath) -> bool {
+    pub(super) fn separate(&mut self, place: &TreePath) -> bool {
         self.apart.insert(place.clone())
     }
 
@@ -74,7 +74,7 @@ impl Links {
                 Ok(SecondName::Done) => {}
                 Ok(SecondName::FirstMissing) => drop(orphans.insert(place)),
                 Ok(SecondName::Refused) => {
-                    next.part(&place);
+                    next.separate(&place);
                     orphans.insert(place);
                 }
                 Err(error) if error.hits_all() => work.stop(error.into()),

@@ -203,9 +203,6 @@ pub fn restore(
         target.close_kept();
     }
     written?;
-    if let (Some(target), false, true) = (work.target, request.is_dry_run, request.verifies) {
-        verify::verify(&work, target)?;
-    }
     let (mut tally, is_damaged, differs) = work.finish();
     let shortfalls = target.map(|(target, _)| target.finish()).unwrap_or_default();
     let (failures, failed) = shortfalls.failures();
@@ -217,7 +214,7 @@ pub fn restore(
     Ok(Outcome { tally, is_damaged, differs, shortfalls })
 }
 
-/// Restores entries, deletes surplus, and sets the metadata of directories.
+/// Restores entries, deletes surplus, sets the metadata of directories, and verifies what is there.
 fn write(work: &Work<'_>, takes_root: bool) -> Result<(), RestoreError> {
     let request = work.request;
     let surplus = request.deletion.as_ref().map(|deletion| surplus::plan(request, deletion, work)).transpose()?;
@@ -229,6 +226,9 @@ fn write(work: &Work<'_>, takes_root: bool) -> Result<(), RestoreError> {
     }
     if let (Some(target), false) = (work.target, request.is_dry_run) {
         later.apply(target, request.threads, |error| work.write_failed(&error));
+        if request.verifies {
+            verify::verify(work, target)?;
+        }
     }
     Ok(())
 }
@@ -276,7 +276,7 @@ fn restore_entries(work: &Work<'_>, takes_root: bool) -> Result<DirectoriesLater
         if round == LINKED_ROUNDS {
             let why = "too many other names of it could not be made";
             for place in &orphans {
-                if next.part(place) {
+                if next.separate(place) {
                     target.lacks(Lack::Names, place, io::Error::other(why));
                 }
             }

@@ -22,8 +22,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads the ignore file of an open directory. Problems come back as text. The valid lines are used anyway, unless
-    /// that could leave out more than the whole file does.
+    /// Reads the ignore file of an open directory. Problems come back as text, and the valid lines are used anyway. If a
+    /// line that begins with `!` is not valid, no line is used: the others could leave out files that it keeps.
     pub(super) fn read(
         directory: impl AsFd,
         path: &TreePath,

@@ -1,5 +1,5 @@
-//! By page: numbers grouped by the page they belong to. Only walks need them that cannot go by height, because a table
-//! lies about heights.
+//! By page: numbers grouped by the page they belong to. Used only where a table lies about heights, so that a walk by
+//! height misses pages.
 
 use copal_format::room::{Column, Scratch};
 

@@ -101,8 +101,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Clears the lost marks of ids and packs that are back, except packs found forged with the key. Entries of these
-    /// that a prune had removed come back as lost.
+    /// Clears the lost marks of ids and packs that are back, except packs found forged with the key. Entries of
+    /// forged packs that a prune had removed come back as lost.
     async fn clear_lost(
         &mut self,
         domain: DomainId,

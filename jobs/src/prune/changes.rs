@@ -11,7 +11,6 @@ use copal_format::index::{Bits, Copied, Mark, NewMarks, Segment, merge};
 use copal_format::layout::{self, Prunable};
 use copal_format::room::Scratch;
 
-use super::deletion;
 use super::inventory::Inventory;
 use super::new_packs::NewPacks;
 use super::part::Part;
@@ -75,7 +74,7 @@ impl Part<'_> {
         let dead: Vec<&PackItem> = dead.map(|number| &inventory.packs[number as usize]).collect();
         for pack in &dead {
             proposal.delta.packs.insert(pack.id, None);
-            deletion::doom(self.view, Prunable::Pack(pack.place, pack.id), self.now, proposal);
+            proposal.doom(self.view, Prunable::Pack(pack.place, pack.id), self.now);
         }
         for id in &moved.packs {
             let record = new_packs.packs()[id].record(self.domain, self.now);

@@ -35,11 +35,6 @@ impl Cleared {
     }
 }
 
-/// Lists an object as doomed.
-pub(super) fn doom(view: &View, name: Prunable, now: Time, proposal: &mut Proposal) {
-    proposal.doom(view, name, now);
-}
-
 /// The names that the next root dooms.
 pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> + '_ {
     let doomed = proposal.delta.doomed.iter().filter_map(|(name, record)| Some((name, record.as_ref()?)));

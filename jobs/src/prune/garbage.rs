@@ -9,7 +9,6 @@ use copal_format::state::DoomedState;
 use copal_format::time::Time;
 
 use super::Report;
-use super::deletion::doom;
 use super::roots::runs_named;
 use crate::commit::Proposal;
 use crate::context::JobContext;
@@ -59,7 +58,7 @@ pub(super) async fn doom_orphans(
         if is_rebuilt && tells && doomed.is_none() {
             continue;
         }
-        doom(view, name, now, proposal);
+        proposal.doom(view, name, now);
         report.orphans += 1;
         if is_planted(Mistake::OrphansNotDoomed) {
             objects::delete(job.store, &[objects::key(name.to_string())]).await?;

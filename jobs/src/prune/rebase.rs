@@ -10,7 +10,7 @@ use copal_format::state::{PackRecord, State, StateDelta};
 use copal_format::time::Time;
 use copal_store::Key;
 
-use super::deletion::{doom, doomed_by, record};
+use super::deletion::{doomed_by, record};
 use super::kept::roots_of;
 use super::new_packs::NewPacks;
 use super::run::{Decided, LeftOver, Run};
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
         named.extend(roots::named_by(view));
         named.extend(named_in(&proposal.delta).map(|(name, _)| name));
         for LeftOver { name, .. } in self.left_over.iter().filter(|left| !named.contains(&left.name)) {
-            doom(view, *name, now, proposal);
+            proposal.doom(view, *name, now);
         }
     }
 

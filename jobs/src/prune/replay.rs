@@ -12,7 +12,6 @@ use copal_format::pack::PackKind;
 use copal_format::state::{Older, OverlayRecord, PackRecord, RunRef, SegmentRecord};
 use copal_format::time::Time;
 
-use super::deletion::doom;
 use super::leaving::Leaving;
 use crate::commit::{Proposal, put, write_marks};
 use crate::context::JobContext;
@@ -126,7 +125,7 @@ impl<'s> Replay<'s> {
         for written in &self.written {
             for hash in &written.inputs {
                 proposal.delta.segments.insert((self.domain, *hash), None);
-                doom(view, Prunable::Segment(*hash), now, proposal);
+                proposal.doom(view, Prunable::Segment(*hash), now);
             }
             if let Some((hash, record)) = &written.output {
                 proposal.delta.segments.insert((self.domain, *hash), Some(record.clone()));

@@ -10,7 +10,7 @@ use copal_format::state::DoomedState;
 use copal_format::time::Time;
 use copal_store::StoreError;
 
-use super::deletion::{Cleared, clear, delete_doomed, doom};
+use super::deletion::{Cleared, clear, delete_doomed};
 use super::kept::{bury, roots_of};
 use super::new_packs::NewPacks;
 use super::notes::Notes;
@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
         }
         self.count_copied();
         let unused = self.new_packs.packs().keys().filter(|pack| !used.contains(pack));
-        unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
+        unused.for_each(|pack| proposal.doom(view, Prunable::Pack(Place::Moved, *pack), now));
         self.doom_left_over(view, self.named_by_lost().await?, now, &mut proposal);
         let ages = (now, rebuilt.is_some());
         garbage::doom_orphans(self.job, (view, &self.verified.claimed), &stored, ages, &mut proposal, &mut report)

@@ -60,7 +60,10 @@ impl Numbers {
             more => format!(" and {more} more"),
         };
         let names_first = names[..names.len().min(NAMED)].join(", ");
-        let why = format!("no rebuilt root can stand above it; delete what is no root: {names_first}{more}");
+        let why = format!(
+            "readers would believe these names instead of the rebuilt root; look at them, and delete those that are not \
+             roots: {names_first}{more}"
+        );
         Err(JobError::damaged(first, why))
     }
 }

@@ -112,7 +112,8 @@ async fn carry_client(carrier: &Carrier<'_>, client: ClientId, new: BTreeSet<Str
     }
     // In the replica it has joined already, so later versions come in any case: one may revoke it.
     let last = if has_joined { u64::MAX } else { last_to_copy(carrier, client, &sound).await? };
-    for (_, name, bytes) in uncopied.into_iter().filter(|(version, ..)| *version <= last) {
+    // The newest first: if the sync breaks off, version 2 is not the younger one in the replica.
+    for (_, name, bytes) in uncopied.into_iter().rev().filter(|(version, ..)| *version <= last) {
         carrier.put(&name, bytes).await?;
     }
     Ok(())

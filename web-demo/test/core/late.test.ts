@@ -41,7 +41,7 @@ test("the answer to a backup is looked for until it is there", async () => {
   const late = lateAnswer(opened, "c", { number: 4, time: 7 }, [row("a", 5)]);
   await vi.advanceTimersByTimeAsync(9_000);
   expect(asked).toEqual([]);
-  await vi.advanceTimersByTimeAsync(21_000);
+  await vi.advanceTimersByTimeAsync(61_000);
   expect(await late).toBe(false);
   expect(asked).toEqual([4, 4, 4]);
   expect(rows).toEqual([row("a", 7)]);
@@ -50,9 +50,22 @@ test("the answer to a backup is looked for until it is there", async () => {
 test("a folder whose backup was rejected was last backed up when it was before, and no other is touched", async () => {
   const { rows, opened } = site(REJECTED, [row("a", 7, 3), row("other", 6, 2), row("new", 7, 1)]);
   const late = lateAnswer(opened, "c", { number: 4, time: 7 }, [row("a", 5, 1), row("other", 4)]);
-  await vi.advanceTimersByTimeAsync(30_000);
+  await vi.advanceTimersByTimeAsync(70_000);
   expect(await late).toBe(true);
   expect(rows).toEqual([row("a", 5, 1), row("other", 6, 2), row("new", null)]);
+});
+
+test("of two backups that are rejected neither is the last one, whichever answer comes first", async () => {
+  for (const order of [[17, 19], [19, 17]]) {
+    const id = order.join();
+    const { opened, rows } = site(REJECTED, [row(id, 19)]);
+    for (const time of order) {
+      const late = lateAnswer(opened, "c", { number: 4, time }, [row(id, time === 17 ? 15 : 17)]);
+      await vi.advanceTimersByTimeAsync(70_000);
+      await late;
+    }
+    expect(rows).toEqual([row(id, 15)]);
+  }
 });
 
 test("a backup ends without the answer, and the page hears when that is there", async () => {
@@ -67,7 +80,7 @@ test("a backup ends without the answer, and the page hears when that is there", 
     const result = await backing.run(new Control());
     expect(result).toEqual({ receipt, time: 7, resumed: false });
     rows[0]!.lastBackup = result.time;
-    await vi.advanceTimersByTimeAsync(40_000);
+    await vi.advanceTimersByTimeAsync(80_000);
     return { changed, last: rows[0]!.lastBackup };
   };
   expect(await told("waiting", ACCEPTED)).toEqual({ changed: ["snapshots", "status"], last: 7 });

@@ -44,7 +44,7 @@ impl Past {
     pub(super) fn take(&mut self, report: &ProfileReport, now: i64) -> Vec<Event> {
         self.meet(now);
         let is_good = matches!(report.exit, Exit::Done | Exit::Partial);
-        // Whatever becomes of the acts after it.
+        // A backup counts even if a later act fails or is interrupted.
         let saves = |act: &&crate::report::run::ActReport| act.act == Act::Backup;
         if report.acts.iter().find(saves).is_some_and(|act| matches!(act.own, Exit::Done | Exit::Partial)) {
             self.saved = now;

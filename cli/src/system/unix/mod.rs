@@ -72,7 +72,7 @@ pub fn kill_all(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-/// Whether a child's group has a process: one that runs, or one that has ended and whose parent does not know yet.
+/// Whether a child's group has a process, running or a zombie.
 pub fn has_group(child: &Child) -> bool {
     test_kill_process_group(Pid::from_child(child)) != Err(Errno::SRCH)
 }

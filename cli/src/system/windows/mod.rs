@@ -66,7 +66,7 @@ pub fn kill_all(child: &mut Child) {
     let _ = child.kill();
 }
 
-/// What a child has started cannot be asked after.
+/// Always false: Windows has no process groups.
 pub fn has_group(_: &Child) -> bool {
     false
 }

@@ -86,7 +86,9 @@ impl Attempt<'_> {
             _ => AsPath::default(),
         };
         let inline_max = p.inline_max as usize;
-        let tools = Tools { keys: &keys, chunker: &chunker, inline_max, budget: &budget, as_path: &as_path };
+        let interrupted = self.interrupted;
+        let tools =
+            Tools { keys: &keys, chunker: &chunker, inline_max, budget: &budget, as_path: &as_path, interrupted };
         let (record, cipher) = self.access.new_session(self.client.domain);
         let backend = (!self.options.is_dry_run).then(|| self.access.backend());
         thread::scope(|scope| {

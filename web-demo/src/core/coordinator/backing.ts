@@ -81,20 +81,23 @@ export class Backing {
       const { number, ...result } = await this.#run.run();
       await database.remove("unfinished", id).catch(() => {});
       if (result.receipt === "waiting") {
-        const late = lateAnswer(site, client.facts.client, { number, time: result.time }, folders);
-        late.then((isRejected) => this.#answered(isRejected), () => {});
+        listen(lateAnswer(site, client.facts.client, { number, time: result.time }, folders), this.changed);
       }
       return { ...result, resumed: earlier !== null };
     } finally {
       this.#labour.end();
     }
   }
+}
 
-  #answered(isRejected: boolean): void {
-    if (isRejected) this.changed("remembered");
-    this.changed("snapshots");
-    this.changed("status");
-  }
+/** Tells the page what an answer changes. Not in `Backing`: a wait of days would keep the names of all files with it. */
+function listen(answer: Promise<boolean>, changed: Changing): void {
+  const tell = (isRejected: boolean) => {
+    if (isRejected) changed("remembered");
+    changed("snapshots");
+    changed("status");
+  };
+  answer.then(tell, () => {});
 }
 
 /** What snapshots say of who made them. */

@@ -30,7 +30,14 @@ export class Shelf {
 
   /** `changes` keeps what changes say of names of tags. */
   static async open(opened: Opened, changes: Map<string, Uint8Array>): Promise<Shelf> {
-    return new Shelf(opened, ...(await readLibrary(opened, false, changes)));
+    const [library, view] = await readLibrary(opened, false, changes);
+    try {
+      return new Shelf(opened, library, view);
+    } catch (error) {
+      library.free();
+      view.free();
+      throw error;
+    }
   }
 
   /** The tree of a snapshot, which goes with the shelf. */

@@ -56,7 +56,7 @@ function translate(pattern: string): string {
     if (sign === "*") {
       const stars = /^\*+/.exec(rest)![0].length;
       const next = pattern[at + stars];
-      // Two stars mean any depth only in the place of a whole name, as in Git and in the command; else they mean one star.
+      // Two stars mean any depth only in the place of a whole name, as in the command; else they mean one star.
       const isDeep = stars === 2 && (at === 0 || pattern[at - 1] === "/");
       if (isDeep && next === "/") {
         out += "(?:[^/]+/)*";
