@@ -120,8 +120,8 @@ fn read_file(job: &Job, tools: &Tools<'_>) -> Result<Part, String> {
 }
 
 /// Opens a file, and waits as long as another process has a lease on it: Samba and NFS keep one while a client writes.
-/// That process was told by the first attempt, and the kernel ends its lease by itself after 45 s, if it is not set
-/// otherwise.
+/// At the first attempt to open the file the kernel asks that process to give up its lease. If the process does not, the
+/// kernel ends the lease after 45 s (`/proc/sys/fs/lease-break-time`).
 fn past_lease(source: &Path, tools: &Tools<'_>) -> Result<SourceFile, OpenError> {
     let begun = Instant::now();
     loop {

@@ -137,7 +137,7 @@ impl Target {
             object.set_times(stat.mtime, stat.birth.into())?;
             Ok(object.chmod(mode_of(stat.mode))?)
         };
-        // What lies in a directory comes after it, and cannot be reached once that is closed.
+        // The deepest first: nothing below a closed directory can be reached. Directories were noted from the top down.
         for (path, stat) in loosened.iter().rev() {
             if let Err(error) = close(path, stat) {
                 self.lacks(Lack::Mode, path, error);

@@ -72,9 +72,6 @@ pub(super) fn take_back(store: &dyn Store, added: &[SlotId]) {
     }
 }
 
-/// How often a slot is deleted that is there again.
-const LOOKS: usize = 8;
-
 /// Why a slot was not removed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -82,12 +79,15 @@ pub enum RemoveError {
     /// A copy of the slot that was known to open is missing: nothing was removed.
     #[error("a copy of key {own}, which has opened the repository, is missing: somebody may be removing it")]
     Overtaken { own: SlotId },
-    /// The slot is there whenever it was deleted.
+    /// The slot was deleted several times and is still there.
     #[error("key {id} is still there: the store does not delete it, or somebody writes it anew")]
     Stays { id: SlotId },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+/// How many times a slot is deleted: a repair may write a copy of it again, but not for ever.
+const LOOKS: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -198,7 +198,7 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
     }
 }
 
-/// What was met so far while references are followed.
+/// The ids that a walk along references has met so far.
 struct Met {
     /// The number of ids. Numbers from this on stand for absent ids.
     ids: u32,

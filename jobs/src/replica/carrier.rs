@@ -76,7 +76,7 @@ impl<'a> Carrier<'a> {
         self.notes().stored
     }
 
-    /// What could not be copied, without the records whose loss the owner has accepted.
+    /// The objects that could not be copied, except records whose loss the owner has accepted.
     pub(super) fn faults(&self, accepted: &BTreeSet<String>) -> Vec<Fault> {
         let notes = self.notes();
         let of_folders = notes.lost.iter().filter_map(|(folder, lost)| fault_of(folder, lost, accepted));
@@ -129,7 +129,7 @@ impl<'a> Carrier<'a> {
         gone.into_iter().try_for_each(|object| self.fault(object, GONE))
     }
 
-    /// What the source has below a prefix, and the replica has not.
+    /// The objects below a prefix that the source has and the replica lacks.
     pub(super) async fn missing(&self, prefix: &str, most: usize) -> Result<Vec<Listed>, SyncError> {
         let there = list(self.target, prefix, None, most).await?;
         let there: BTreeSet<Key> = there.into_iter().map(|listed| listed.key).collect();
