@@ -7,15 +7,19 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use crate::error::Causes;
 use crate::key::{LENGTH_MAX, is_segment};
-use crate::{Key, ListPage, Listed, Stat, StoreError, StoreTime};
+use crate::{Key, ListPage, Listed, Op, Stat, StoreError, StoreTime};
 
 /// A tree of directories, each of which is read whole.
 #[async_trait]
 pub(crate) trait Directories: Sync {
-    /// The entries of a directory in no order, without names that cannot be part of a key. None if it does not exist.
-    /// Every name that the server sends takes room.
-    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError>;
+    /// Fails if the root is missing: then a missing directory means nothing.
+    async fn check(&self) -> Result<(), StoreError>;
+
+    /// The entries of a directory in no order, without names that cannot be part of a key; `None` if the server says
+    /// that there is no such directory. Every name that the server sends takes room.
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Option<Vec<(String, Entry)>>, StoreError>;
 }
 
 /// Room in memory for the names of one listing. A server may send names, or directories in directories, without end.
@@ -53,13 +57,14 @@ pub(crate) async fn list(
     after: Option<&Key>,
     limit: usize,
 ) -> Result<ListPage, StoreError> {
+    tree.check().await?;
     let start = prefix.rsplit_once('/').map_or("", |(directory, _)| directory);
     // A prefix with other segments matches no key, and its path could lead out of the root.
     if !start.is_empty() && !start.split('/').all(is_segment) {
         return Ok(ListPage { objects: Vec::new(), more: false });
     }
     let limit = limit.max(1);
-    let walk = Walk { tree, prefix, after: after.map_or("", Key::as_str), limit, room: Room::new() };
+    let walk = Walk { tree, prefix, start, after: after.map_or("", Key::as_str), limit, room: Room::new() };
     let mut objects = walk.visit(start.to_owned()).await?;
     let more = objects.len() > limit;
     objects.truncate(limit);
@@ -69,6 +74,8 @@ pub(crate) async fn list(
 struct Walk<'a, D> {
     tree: &'a D,
     prefix: &'a str,
+    /// The directory that the walk begins with; empty for the root.
+    start: &'a str,
     /// Empty to begin at the first key.
     after: &'a str,
     limit: usize,
@@ -106,13 +113,28 @@ impl<D: Directories> Walk<'_, D> {
     /// (`a-b` before `a/b` before `a0`).
     async fn candidates(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
         let path = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
-        let entries = self.tree.entries(directory, &self.room).await?.into_iter().map(|(name, entry)| match entry {
+        let entries = self.entries(directory).await?.into_iter().map(|(name, entry)| match entry {
             Entry::Directory => (path(&name) + "/", entry),
             _ => (path(&name), entry),
         });
         let mut candidates: Vec<_> = entries.filter(|(path, entry)| self.wants(path, *entry)).collect();
         candidates.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(candidates)
+    }
+
+    /// The entries of a directory. Only the one that the walk begins with may be missing, and then has none. The others
+    /// were just named by their parents: if one seems to be missing, its objects must not seem lost.
+    async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
+        if let Some(entries) = self.tree.entries(directory, &self.room).await? {
+            return Ok(entries);
+        }
+        // The disk may be away for a moment only.
+        self.tree.check().await?;
+        match self.tree.entries(directory, &self.room).await? {
+            Some(entries) => Ok(entries),
+            None if directory == self.start && !directory.is_empty() => Ok(Vec::new()),
+            None => Err(VANISHED.passing(Op::List, directory)),
+        }
     }
 
     fn wants(&self, path: &str, entry: Entry) -> bool {
@@ -129,6 +151,7 @@ pub(crate) fn left_behind(entries: Vec<(String, Entry)>, now: StoreTime) -> impl
     entries.into_iter().filter_map(move |(name, entry)| is_old(entry).then_some(name))
 }
 
+const VANISHED: &str = "a folder vanished while it was listed";
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 /// Unfinished writes are no objects.
 const UNFINISHED: &str = "tmp/";

@@ -130,12 +130,14 @@ impl Disk {
     }
 
     pub(super) fn stat(&self, path: &str) -> io::Result<(Kind, Stat)> {
+        self.watch.look(path)?;
         self.root.stat(path)
     }
 
     /// The entries of a directory, in no order. Skips names that cannot be part of a key: no store made them.
     pub(super) fn entries(&self, path: &str) -> io::Result<Vec<(String, Kind)>> {
         self.watch.step(Step::ReadDirectory, path)?;
+        self.watch.look(path)?;
         let mut entries = Vec::new();
         for (name, kind) in self.root.entries(path)? {
             if !key::is_segment(&name) {

@@ -122,6 +122,33 @@ fn store_whose_directory_vanished_is_gone_not_empty() -> Result<(), StoreError> 
 }
 
 #[test]
+fn a_directory_that_seems_missing_is_listed_whole_or_not_at_all() -> Result<(), StoreError> {
+    let (_place, store) = new_store();
+    create(&store, "packs/aa/1")?;
+    for path in ["", "packs", "packs/aa", "packs/aa/1"] {
+        store.disk.watch.hide(path, 1);
+        assert_eq!(names(&store, "")?, ["packs/aa/1"], "{path:?} is missing for a moment");
+    }
+    for prefix in ["", "packs/", "packs/aa/"] {
+        store.disk.watch.hide("packs/aa", 2);
+        let listed = names(&store, prefix);
+        assert!(listed.as_ref().is_err_and(StoreError::is_transient), "{prefix:?}: {listed:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_deleted_while_it_is_listed_is_left_out() -> Result<(), StoreError> {
+    let (_place, store) = new_store();
+    create(&store, "a")?;
+    create(&store, "packs/aa/1")?;
+    store.disk.watch.hide("packs/aa/1", 2);
+    assert_eq!(names(&store, "")?, ["a"]);
+    assert_eq!(names(&store, "packs/bb/")?, [""; 0]);
+    Ok(())
+}
+
+#[test]
 fn nothing_is_created_in_a_directory_that_was_moved_away() -> Result<(), StoreError> {
     let place = tempfile::tempdir().expect("a temporary directory");
     let store = FsStore::create(place.path().join("here"))?;

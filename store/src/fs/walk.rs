@@ -52,11 +52,8 @@ impl Walk<'_> {
     /// The entries that are, or can hold, wanted keys, in the order of keys: as if directory names ended in a slash
     /// (`a-b` before `a/b` before `a0`).
     fn candidates(&self, directory: &str) -> Result<Vec<(String, Kind)>, StoreError> {
-        let entries = match self.disk.entries(directory) {
-            Err(error) if cause::is_absence(&error) => return Ok(Vec::new()),
-            entries => entries.map_err(|error| self.disk.explain(Op::List, directory, error))?,
-        };
-        let mut candidates: Vec<_> = entries
+        let mut candidates: Vec<_> = self
+            .entries(directory)?
             .into_iter()
             .map(|(name, kind)| {
                 let path = join(directory, &name);
@@ -68,6 +65,24 @@ impl Walk<'_> {
         Ok(candidates)
     }
 
+    /// The entries of a directory. A missing one has none, but only if its parent does not name it. Windows looks the
+    /// root up by its path in each call, so a disk that is away for a moment makes everything seem missing.
+    fn entries(&self, directory: &str) -> Result<Vec<(String, Kind)>, StoreError> {
+        for _ in 0..LOOKS {
+            match self.disk.entries(directory) {
+                Err(error) if cause::is_absence(&error) => self.disk.check_root()?,
+                entries => return entries.map_err(|error| self.disk.explain(Op::List, directory, error)),
+            }
+        }
+        let (parent, name) = directory.rsplit_once('/').unwrap_or(("", directory));
+        let is_directory = |(entry, kind): &(String, Kind)| *kind == Kind::Directory && entry == name;
+        if !directory.is_empty() && !self.entries(parent)?.iter().any(is_directory) {
+            return Ok(Vec::new());
+        }
+        let source = "a folder vanished while it was listed".into();
+        Err(StoreError::Transient { op: Op::List, key: directory.to_owned(), source })
+    }
+
     fn wants(&self, path: &str, kind: Kind) -> bool {
         let holds_after = kind == Kind::Directory && self.after.starts_with(path);
         path.starts_with(self.prefix)
@@ -77,12 +92,20 @@ impl Walk<'_> {
     }
 
     fn look(&self, path: String) -> Result<Option<Listed>, StoreError> {
-        let stat = match self.disk.stat(&path) {
-            // Deleted meanwhile.
-            Err(error) if cause::is_absence(&error) => return Ok(None),
-            stat => stat.map_err(|error| self.disk.explain(Op::List, &path, error))?.1,
-        };
-        let key = Key::new(path).expect("joined from checked segments, and not too long");
-        Ok(Some(Listed { key, stat }))
+        for _ in 0..LOOKS {
+            match self.disk.stat(&path) {
+                Err(error) if cause::is_absence(&error) => self.disk.check_root()?,
+                stat => {
+                    let stat = stat.map_err(|error| self.disk.explain(Op::List, &path, error))?.1;
+                    let key = Key::new(path).expect("joined from checked segments, and not too long");
+                    return Ok(Some(Listed { key, stat }));
+                }
+            }
+        }
+        // Deleted meanwhile.
+        Ok(None)
     }
 }
+
+/// How often nothing must be found before it counts as missing.
+const LOOKS: usize = 2;

@@ -40,6 +40,11 @@ mod unwatched {
             }
             Ok(())
         }
+
+        #[inline]
+        pub(in crate::fs) fn look(&self, _path: &str) -> io::Result<()> {
+            Ok(())
+        }
     }
 }
 
@@ -47,6 +52,7 @@ mod unwatched {
 mod watched {
     use super::Step;
     use crate::system::Errno;
+    use std::collections::HashMap;
     use std::io;
     use std::sync::Mutex;
 
@@ -54,6 +60,7 @@ mod watched {
     pub(in crate::fs) struct Watch {
         seen: Mutex<Vec<(Step, String)>>,
         refused: Mutex<Vec<(Step, Errno)>>,
+        hidden: Mutex<HashMap<String, u32>>,
     }
 
     impl Watch {
@@ -63,6 +70,22 @@ mod watched {
                 Some((_, errno)) => Err((*errno).into()),
                 None => Ok(()),
             }
+        }
+
+        /// Fails for a path that is hidden.
+        pub(in crate::fs) fn look(&self, path: &str) -> io::Result<()> {
+            match self.hidden.lock().expect("no panic here").get_mut(path) {
+                Some(looks) if *looks > 0 => {
+                    *looks -= 1;
+                    Err(Errno::NOENT.into())
+                }
+                _ => Ok(()),
+            }
+        }
+
+        /// Has a path seem missing for so many looks at it.
+        pub(in crate::fs) fn hide(&self, path: &str, looks: u32) {
+            self.hidden.lock().expect("no panic here").insert(path.to_owned(), looks);
         }
 
         /// The steps since the last call of this function.

@@ -27,6 +27,8 @@ mod paced;
 mod presign;
 mod probe;
 mod retention;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod trouble;
 

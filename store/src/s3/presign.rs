@@ -245,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn the_signature_covers_the_kms_key() {
+        let mut config = config(None);
+        config.kms_key = Some("alias/copal".to_owned());
+        let sealed = presign(&block_on(S3Store::open(config)).expect("a bucket"));
+        let headers: Vec<(&str, &str)> = sealed.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let wanted = [
+            ("x-amz-server-side-encryption", "aws:kms"),
+            ("x-amz-server-side-encryption-aws-kms-key-id", "alias/copal"),
+        ];
+        assert_eq!(headers[3..], wanted);
+        let signed = "%3Bx-amz-server-side-encryption%3Bx-amz-server-side-encryption-aws-kms-key-id";
+        assert!(sealed.url.contains(signed), "{}", sealed.url);
+    }
+
+    #[test]
     fn objects_are_addressed_as_the_server_wants() {
         let url = |endpoint| presign(&store(endpoint)).url;
         assert!(url(None).starts_with("https://bucket.s3.eu-west-1.amazonaws.com/a/b/packs/ab/cd?"));

@@ -128,7 +128,6 @@ impl Store for Bucket {
             return Ok(ListPage { objects, more: false });
         }
         if self.tree.is_some() {
-            self.check_bucket(Op::List).await?;
             return walk::list(self, prefix, after, limit).await;
         }
         let begun = after.and_then(|after| self.listings.take(prefix, after));
@@ -205,9 +204,19 @@ impl Bucket {
     }
 
     async fn stat_for(&self, op: Op, key: &Key) -> Result<Option<Stat>, StoreError> {
+        if let Some(stat) = self.look(op, key).await? {
+            return Ok(Some(stat));
+        }
+        self.check_bucket(op).await?;
+        // The disk of a WebDAV server may have been away for a moment.
+        if self.tree.is_some() { self.look(op, key).await } else { Ok(None) }
+    }
+
+    /// What the server says of an object. `None` is certain only if the container or folder exists.
+    async fn look(&self, op: Op, key: &Key) -> Result<Option<Stat>, StoreError> {
         let metadata = match self.operator.stat(&self.at(key.as_str())).await {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => return self.check_bucket(op).await.map(|()| None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             // Some servers refuse to look below a file.
             Err(_) if self.tree.is_some() && self.is_below_an_object(key).await => return Ok(None),
             Err(error) => return Err(explain(op, key.as_str(), &error)),
@@ -220,14 +229,21 @@ impl Bucket {
     }
 
     async fn unread(&self, op: Op, key: &Key, error: &opendal::Error) -> StoreError {
-        match self.explain(op, key.as_str(), error).await {
-            StoreError::Io { .. } if error.kind() == ErrorKind::NotFound => StoreError::NotFound { key: key.clone() },
+        let explained = self.explain(op, key.as_str(), error).await;
+        let is_missing = error.kind() == ErrorKind::NotFound && matches!(explained, StoreError::Io { .. });
+        let looked = match &self.tree {
+            None if is_missing => Ok(None),
+            None => return explained,
+            // The root was checked just now, but its disk may have been away for a moment.
+            Some(_) if is_missing => self.look(op, key).await,
             // Servers answer a GET of a folder in different ways. A folder is no object.
-            explained if self.tree.is_some() => match self.stat_for(op, key).await {
-                Ok(None) => StoreError::NotFound { key: key.clone() },
-                _ => explained,
-            },
-            explained => explained,
+            Some(_) => self.stat_for(op, key).await,
+        };
+        match looked {
+            Ok(None) => StoreError::NotFound { key: key.clone() },
+            Ok(Some(_)) if is_missing => Trouble::Answer(UNFOUND).passing(op, key.as_str()),
+            Err(error) if is_missing => error,
+            _ => explained,
         }
     }
 
@@ -271,6 +287,7 @@ impl Bucket {
 }
 
 const REPLACES: &str = "it creates a name that exists once more, so one writer could replace another's object";
+const UNFOUND: &str = "an object that exists is not found";
 const DELETED_AT_ONCE: usize = 32;
 /// Most requests for a date.
 const DATES: u32 = 8;

@@ -80,7 +80,7 @@ pub(in crate::site) fn open_webdav(rest: &str, variables: &Variables<'_>) -> Res
         service = service.username(&user).password(&password);
     }
     let url = format!("{endpoint}/{path}/");
-    open(format!("webdav://{rest}"), path, service, |transport| Some(Tree { transport, url, authorization }))
+    open(format!("webdav://{rest}"), path, service, |transport| Some(Tree::new(transport, url, authorization)))
 }
 
 fn is_this_machine(host: &str) -> bool {

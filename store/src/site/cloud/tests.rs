@@ -1,7 +1,10 @@
 //! What servers answer that is wrong, or that OpenDAL has no word for.
 
+mod away;
+mod limits;
+
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,42 +14,65 @@ use super::{open_azblob, open_webdav};
 use crate::site::Site;
 use crate::{Key, StoreError, list_all};
 
-/// A server that answers each request as the method says.
-fn serving(answer: impl Fn(&str) -> (u16, String) + Send + 'static) -> String {
+/// A server that has a thread for each request, which gets its method and path, and answers.
+fn speaking(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
+    let answer = Arc::new(answer);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.unwrap());
-            let (mut line, mut length) = (String::new(), 0);
-            reader.read_line(&mut line).unwrap();
-            let method = line.split(' ').next().unwrap_or_default().to_owned();
-            while line.trim() != "" {
-                line.clear();
-                reader.read_line(&mut line).unwrap();
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-            }
-            reader.read_exact(&mut vec![0; length]).unwrap();
-            let (status, body) = answer(&method);
-            let head = "date: Thu, 26 Nov 2026 10:00:00 GMT\r\nconnection: close";
-            let answer = format!("HTTP/1.1 {status} x\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            let _ = reader.get_mut().write_all(answer.as_bytes());
+            let (mut stream, answer) = (stream.unwrap(), answer.clone());
+            std::thread::spawn(move || {
+                let request = request(&stream);
+                answer(&request, &mut stream);
+            });
         }
     });
     address
 }
 
-fn folder(answer: impl Fn(&str) -> (u16, String) + Send + 'static) -> Arc<dyn Site> {
-    open_webdav(&format!("{}/bucket/p", serving(answer)), &|_| None).unwrap()
+/// The method and the path of a request, which is read to its end.
+fn request(stream: &TcpStream) -> String {
+    let (mut reader, mut line, mut length) = (BufReader::new(stream), String::new(), 0);
+    reader.read_line(&mut line).unwrap();
+    let request = line.rsplit_once(' ').unwrap_or_default().0.to_owned();
+    while line.trim() != "" {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    request
+}
+
+/// A server that answers each request as its method and path say.
+fn serving(answer: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> String {
+    speaking(move |request, stream| {
+        let (status, body) = answer(request);
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {status} x\r\n{HEAD}content-length: {length}\r\n\r\n{body}");
+        let _ = stream.write_all(answer.as_bytes());
+    })
+}
+
+const HEAD: &str = "date: Thu, 26 Nov 2026 10:00:00 GMT\r\nconnection: close\r\n";
+
+/// The folder of a WebDAV server at an address.
+fn at(address: &str) -> Arc<dyn Site> {
+    open_webdav(&format!("{address}/bucket/p"), &|_| None).unwrap()
+}
+
+fn folder(answer: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> Arc<dyn Site> {
+    at(&serving(answer))
 }
 
 /// A server whose folder can be listed, and that answers all else with one status.
 fn answering(status: u16) -> Arc<dyn Site> {
-    folder(move |method| match method {
-        "PROPFIND" => (207, listing(&["/bucket/p/"])),
-        _ => (status, String::new()),
+    folder(move |request| match request.starts_with("PROPFIND ") {
+        true => (207, listing(&["/bucket/p/"])),
+        false => (status, String::new()),
     })
 }
 

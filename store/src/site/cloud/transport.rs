@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use opendal::raw::Timestamp;
+use opendal::raw::{Operation, Timestamp};
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, Result};
 use tokio::time::timeout;
 
@@ -37,7 +38,7 @@ impl Transport {
 }
 
 impl HttpTransport for Transport {
-    /// Reads the whole answer: nothing is larger than a pack.
+    /// Reads the whole answer.
     async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
         let (mut parts, body) = request.into_parts();
         // OpenDAL's MOVE would replace.
@@ -47,13 +48,18 @@ impl HttpTransport for Transport {
         }
         let patience = IDLE + Duration::from_secs(body.len() as u64 / SLOWEST);
         let (is_head, is_put) = (parts.method == Method::HEAD, parts.method == Method::PUT);
+        let is_listing = parts.headers.get("depth").is_some_and(|depth| depth == "1");
+        let most = most(&parts);
         let url = parts.uri.to_string();
         let request = self.client.request(parts.method, url).headers(parts.headers).body(body.to_bytes());
-        let mut answer =
-            timeout(patience, request.send()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
+        let answer = timeout(patience, request.send()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
         match answer.status() {
             StatusCode::PRECONDITION_FAILED if is_move => {
                 return Err(Error::new(ErrorKind::ConditionNotMatch, "the name exists"));
+            }
+            // OpenDAL takes a missing folder for an empty one.
+            StatusCode::NOT_FOUND if is_listing => {
+                return Err(Error::new(ErrorKind::NotFound, "the folder does not exist"));
             }
             // OpenDAL takes these for permanent failures.
             status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
@@ -71,15 +77,12 @@ impl HttpTransport for Transport {
         }
         let mut response = Response::builder().status(answer.status());
         response.headers_mut().into_iter().for_each(|headers| headers.clone_from(answer.headers()));
-        let mut bytes = BytesMut::new();
-        while let Some(more) =
-            timeout(IDLE, answer.chunk()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?
-        {
-            bytes.extend_from_slice(&more);
-        }
+        // A refusal may be longer than the range of an object.
+        let most = if answer.status().is_success() { most } else { ANSWER_MOST };
+        let bytes = whole(answer, most).await?;
         // The length of an answer to HEAD is that of the object.
         let length = (!is_head).then_some(bytes.len() as u64);
-        let body = HttpBody::new(stream::iter([Ok(Buffer::from(Bytes::from(bytes)))]), length);
+        let body = HttpBody::new(stream::iter([Ok(Buffer::from(bytes))]), length);
         response.body(body).map_err(|_| Error::new(ErrorKind::Unexpected, "an answer that is no HTTP"))
     }
 }
@@ -99,6 +102,36 @@ pub(super) struct Shared(pub(super) Arc<Transport>);
 impl HttpTransport for Shared {
     async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
         self.0.fetch(request).await
+    }
+}
+
+/// The most bytes of a successful answer.
+fn most(request: &Parts) -> u64 {
+    match request.extensions.get::<Operation>() {
+        Some(Operation::Read) => request.headers.get(header::RANGE).and_then(length).unwrap_or(OBJECT_MOST),
+        _ => ANSWER_MOST,
+    }
+}
+
+/// The length of a range like `bytes=0-99`.
+fn length(range: &HeaderValue) -> Option<u64> {
+    let (first, last) = range.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
+/// The body of an answer, which fails once it is too long, or too slow to end in good time.
+async fn whole(mut answer: reqwest::Response, most: u64) -> Result<Bytes> {
+    let (mut bytes, begun) = (BytesMut::new(), Instant::now());
+    loop {
+        let may_last = ANSWERING + Duration::from_secs(bytes.len() as u64 / SLOWEST_ANSWER);
+        let patience = may_last.saturating_sub(begun.elapsed()).min(IDLE);
+        let more = timeout(patience, answer.chunk()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
+        let Some(more) = more else { return Ok(bytes.freeze()) };
+        if (bytes.len() + more.len()) as u64 > most {
+            return Err(Error::new(ErrorKind::Unexpected, format!("the answer has more than {most} bytes")));
+        }
+        bytes.extend_from_slice(&more);
     }
 }
 
@@ -131,4 +164,13 @@ const CONNECT: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(60);
 /// Bytes per second below which an upload counts as stuck.
 const SLOWEST: u64 = 16 << 10;
+/// How long an answer may take in any case, after its head.
+const ANSWERING: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 60 });
+/// Bytes per second below which an answer counts as endless. Many may share a slow line.
+const SLOWEST_ANSWER: u64 = 1 << 10;
+/// The most bytes of an answer that is no object: names of about 130,000 objects of one WebDAV folder, and far more than
+/// Azure and Google give at a time.
+const ANSWER_MOST: u64 = if cfg!(test) { 1 << 20 } else { 128 << 20 };
+/// The most bytes of an object: above the size of an index segment with the most entries.
+const OBJECT_MOST: u64 = if cfg!(test) { 4 << 20 } else { 4 << 30 };
 const CONNECTIONS: usize = 16;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use http::{HeaderValue, Request, StatusCode, header};
 use opendal::{Buffer, ErrorKind, HttpTransport, Metadata};
+use tokio::sync::Semaphore;
 
 use super::Bucket;
 use super::transport::Transport;
@@ -20,13 +21,19 @@ use crate::{Created, Op, Stat, Store, StoreError, StoreTime};
 
 /// The folder that everything lies in.
 pub(super) struct Tree {
-    pub(super) transport: Arc<Transport>,
-    /// Ends with a slash.
-    pub(super) url: String,
-    pub(super) authorization: Option<HeaderValue>,
+    transport: Arc<Transport>,
+    url: String,
+    authorization: Option<HeaderValue>,
+    /// Limits how many folders are listed at once: the answers lie in memory.
+    turns: Semaphore,
 }
 
 impl Tree {
+    /// A folder at an address that ends with a slash.
+    pub(super) fn new(transport: Arc<Transport>, url: String, authorization: Option<HeaderValue>) -> Tree {
+        Tree { transport, url, authorization, turns: Semaphore::new(FOLDERS_AT_ONCE) }
+    }
+
     /// Writes the bytes below `tmp/`, then moves them to their name unless that exists. The server decides how durable
     /// they are: WebDAV has no request for it.
     pub(super) async fn create(&self, bucket: &Bucket, name: &str, bytes: Bytes) -> opendal::Result<Created> {
@@ -39,7 +46,7 @@ impl Tree {
         if error.kind() == ErrorKind::ConditionNotMatch { Ok(Created::Exists) } else { Err(error) }
     }
 
-    /// Fails with [`ErrorKind::NotFound`] if it is missing: OpenDAL takes a missing folder for an empty one.
+    /// Fails with [`ErrorKind::NotFound`] if it is missing.
     pub(super) async fn check(&self) -> opendal::Result<()> {
         let mut request = Request::builder().method("PROPFIND").uri(&self.url).header("depth", "0");
         if let Some(authorization) = &self.authorization {
@@ -63,7 +70,8 @@ impl Tree {
         bucket.create(&key, Bytes::new()).await?;
         let listed = bucket.entries(TMP, &Room::new()).await;
         let _ = bucket.delete(&key).await;
-        let is_shown = listed?.iter().any(|(name, _)| key.as_str() == format!("{TMP}/{name}"));
+        let mut names = listed?.unwrap_or_default().into_iter().map(|(name, _)| format!("{TMP}/{name}"));
+        let is_shown = names.any(|name| name == key.as_str());
         if is_shown { Ok(()) } else { Err(StoreError::Unfit { lack: "its listings lack what was just written" }) }
     }
 }
@@ -71,7 +79,8 @@ impl Tree {
 impl Bucket {
     /// Removes what has been under `tmp/` for a day.
     pub(super) async fn sweep(&self, now: StoreTime) {
-        for name in walk::left_behind(self.entries(TMP, &Room::new()).await.unwrap_or_default(), now) {
+        let Ok(Some(entries)) = self.entries(TMP, &Room::new()).await else { return };
+        for name in walk::left_behind(entries, now) {
             // A failure is no error: the next call tries again.
             let _ = self.operator.delete(&self.at(&format!("{TMP}/{name}"))).await;
         }
@@ -80,12 +89,28 @@ impl Bucket {
 
 #[async_trait]
 impl Directories for Bucket {
-    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError> {
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_bucket(Op::List).await
+    }
+
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Option<Vec<(String, Entry)>>, StoreError> {
+        let _turn = match &self.tree {
+            Some(tree) => Some(tree.turns.acquire().await.expect("nothing closes it")),
+            None => None,
+        };
         let refused = |error: opendal::Error| explain(Op::List, directory, &error);
         let folder = if directory.is_empty() { self.at("") } else { self.at(&format!("{directory}/")) };
         let mut lister = self.operator.lister(&folder).await.map_err(refused)?;
-        let mut entries = Vec::new();
-        while let Some(entry) = lister.try_next().await.map_err(refused)? {
+        // A folder is one of its own entries: an answer that does not name even the folder shows none.
+        let (mut entries, mut exists) = (Vec::new(), false);
+        loop {
+            let entry = match lister.try_next().await {
+                Ok(Some(entry)) => entry,
+                Ok(None) => return Ok(exists.then_some(entries)),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(refused(error)),
+            };
+            exists = true;
             let (path, metadata) = entry.into_parts();
             if !room.take([path.len()]) {
                 return Err(Trouble::Refused(endless(&self.name)).lasting(Op::List, directory));
@@ -94,7 +119,6 @@ impl Directories for Bucket {
             let below =
                 path.strip_prefix(&folder).ok_or_else(|| Trouble::Answer(ELSEWHERE).lasting(Op::List, directory))?;
             let name = below.trim_end_matches('/');
-            // A folder is one of its own entries.
             if !is_segment(name) {
                 continue;
             }
@@ -106,7 +130,6 @@ impl Directories for Bucket {
             };
             entries.push((name.to_owned(), entry));
         }
-        Ok(entries)
     }
 }
 
@@ -120,3 +143,5 @@ pub(super) const UNTIMED: &str = "an object without a time";
 pub(super) const ELSEWHERE: &str = "a listing with a name that lies elsewhere";
 /// The folder of unfinished writes.
 const TMP: &str = "tmp";
+/// Answers about this many folders are at most 512 MiB.
+pub(super) const FOLDERS_AT_ONCE: usize = 4;

@@ -63,16 +63,24 @@ impl Directory {
         }
     }
 
+    /// What has the name of an object.
+    async fn look(&self, key: &Key) -> Result<Entry, Trouble> {
+        self.session().await?.look(Request::Lstat, &self.path(key.as_str())).await?.entry()
+    }
+
     /// Reads a range of an object, or all of it.
     async fn read_some(&self, op: Op, key: &Key, range: Option<Range<u64>>) -> Result<Bytes, StoreError> {
-        match self.try_to_read(key, range).await {
+        let mut read = self.try_to_read(key, range.clone()).await;
+        if matches!(&read, Err(trouble) if trouble.is_absence()) {
+            self.check_root(op).await?;
+            // The disk may have been away for a moment.
+            read = self.try_to_read(key, range).await;
+        }
+        match read {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(Some((range, length)))) => Err(StoreError::OutOfRange { key: key.clone(), range, length }),
             Ok(Err(None)) => Err(StoreError::NotFound { key: key.clone() }),
-            Err(trouble) if trouble.is_absence() => {
-                self.check_root(op).await?;
-                Err(StoreError::NotFound { key: key.clone() })
-            }
+            Err(trouble) if trouble.is_absence() => Err(StoreError::NotFound { key: key.clone() }),
             Err(trouble) => Err(self.explain(op, key.as_str(), trouble).await),
         }
     }
@@ -200,18 +208,22 @@ impl Store for Directory {
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let looked = async { self.session().await?.look(Request::Lstat, &self.path(key.as_str())).await?.entry() };
-        match looked.await {
+        let mut looked = self.look(key).await;
+        if matches!(&looked, Err(trouble) if trouble.is_absence()) {
+            self.check_root(Op::Stat).await?;
+            // The disk may have been away for a moment.
+            looked = self.look(key).await;
+        }
+        match looked {
             Ok(Entry::File(stat)) => Ok(Some(stat)),
             Ok(Entry::Other) => Err(StoreError::Obstructed { key: key.to_string() }),
             Ok(Entry::Directory) => Ok(None),
-            Err(trouble) if trouble.is_absence() => self.check_root(Op::Stat).await.map(|()| None),
+            Err(trouble) if trouble.is_absence() => Ok(None),
             Err(trouble) => Err(self.explain(Op::Stat, key.as_str(), trouble).await),
         }
     }
 
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.check_root(Op::List).await?;
         walk::list(self, prefix, after, limit).await
     }
 
@@ -254,11 +266,15 @@ impl Store for Directory {
 
 #[async_trait]
 impl Directories for Directory {
-    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError> {
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_root(Op::List).await
+    }
+
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Option<Vec<(String, Entry)>>, StoreError> {
         match self.try_to_list(directory, room).await {
-            Err(trouble) if trouble.is_absence() => Ok(Vec::new()),
+            Err(trouble) if trouble.is_absence() => Ok(None),
             Err(trouble) => Err(self.explain(Op::List, directory, trouble).await),
-            Ok(entries) => Ok(entries),
+            Ok(entries) => Ok(Some(entries)),
         }
     }
 }

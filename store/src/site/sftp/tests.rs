@@ -1,4 +1,4 @@
-//! What a hostile server cannot do.
+//! What a hostile server cannot do, and one whose disk is away for a moment.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::retry::Pause;
-use crate::{Key, Store};
+use crate::{Key, Store, list_all};
 
 /// A store behind a server that answers each question about a directory with these names.
 fn behind(names: &str) -> impl Site + use<> {
@@ -31,6 +31,32 @@ fn a_listing_without_end_is_an_error_that_names_the_server() {
         let why = error.source().expect("a cause").to_string();
         assert_eq!(why, "sftp://hostile/r lists more names than 1 MiB hold", "{names}");
     }
+}
+
+/// A store with the object `packs/1`. The first requests for what lies below its root find nothing.
+fn away(requests: &str) -> impl Site + use<> {
+    speaking(&format!("{HEAD}{AWAY}"), requests)
+}
+
+#[test]
+fn a_directory_that_is_away_for_a_moment_is_listed_whole_or_not_at_all() {
+    let names = |requests, prefix| {
+        let listed = block_on(list_all(&away(requests), prefix))?;
+        Ok::<_, StoreError>(listed.iter().map(|listed| listed.key.to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(names("1", "").unwrap(), ["packs/1"]);
+    assert_eq!(names("1", "packs/").unwrap(), ["packs/1"]);
+    assert!(names("2", "").unwrap_err().is_transient(), "its parent has just named it");
+    assert_eq!(names("2", "packs/").unwrap(), [""; 0], "nobody says that there is one");
+}
+
+#[test]
+fn an_object_counts_as_missing_only_if_it_is_not_found_twice() {
+    let key = Key::new("packs/1").unwrap();
+    assert!(block_on(away("1").stat(&key)).unwrap().is_some());
+    assert!(block_on(away("2").stat(&key)).unwrap().is_none());
+    assert_eq!(block_on(away("1").read(&key)).unwrap(), "x");
+    assert!(matches!(block_on(away("2").read(&key)), Err(StoreError::NotFound { .. })));
 }
 
 #[test]
@@ -89,6 +115,7 @@ text = lambda text: struct.pack(">I", len(text)) + text
 def send(kind, body):
     sys.stdout.buffer.write(struct.pack(">IB", 1 + len(body), kind) + body)
     sys.stdout.buffer.flush()
+attributes = lambda mode: struct.pack(">IQIII", 13, 1, mode, 0, 0)
 def status(body, code):
     send(101, body[:4] + struct.pack(">I", code) + text(b"") + text(b""))
 def note(what):
@@ -135,11 +162,37 @@ for request, body in requests():
         status(body, 4)
 "#;
 
+/// Holds `packs/1` with one byte. A handle is the path that was opened, and gives its one piece or name once.
+const AWAY: &str = r#"
+away, unread = int(sys.argv[1]), set()
+for request, body in requests():
+    length, = struct.unpack(">I", body[4:8])
+    subject = body[8:8 + length]
+    if request in (3, 7, 11) and subject.startswith(b"/r/") and away > 0:
+        away -= 1
+        status(body, 2)
+    elif request in (3, 11):
+        unread.add(subject)
+        send(102, body[:4] + text(subject))
+    elif request in (7, 8, 17):
+        send(105, body[:4] + attributes(0o100600 if subject == b"/r/packs/1" else 0o040700))
+    elif request in (5, 12) and subject not in unread:
+        status(body, 1)
+    elif request == 5:
+        unread.remove(subject)
+        send(103, body[:4] + text(b"x"))
+    elif request == 12:
+        unread.remove(subject)
+        name, mode = (b"packs", 0o040700) if subject == b"/r" else (b"1", 0o100600)
+        send(104, body[:4] + struct.pack(">I", 1) + text(name) + text(b"") + attributes(mode))
+    else:
+        status(body, 0)
+"#;
+
 /// Names of one kind for ever; a directory among them ends its own listing after one answer, so that others follow.
 const LISTING: &str = r#"
 kind, count = sys.argv[1].split("*")
 mode = 0o040700 if kind == "d" else 0o100600
-attributes = lambda mode: struct.pack(">IQIII", 13, 1, mode, 0, 0)
 asked = 0
 for request, body in requests():
     if request in (7, 17):
