@@ -1,34 +1,20 @@
-//! Bodies: bounds the memory for request bodies, in all and per client, and how slowly they may arrive.
+//! Bodies: reads request bodies. Bounds their memory, and how slowly they may arrive.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use copal_format::id::ClientId;
 use futures::StreamExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Room for bodies. A slow sender holds room for long, so each client's share is limited: two clients still leave a
-/// share to others. Bodies that nobody has signed are small; they have a room of their own and take none from clients.
+use super::room::{Bounds, Room, Sender, Space};
+
+/// Reads bodies. A client's body may wait for room and be slow. A stranger's may do neither, because the connection
+/// buffers what nobody reads, and strangers send only a few bytes.
 #[derive(Debug)]
 pub(super) struct Bodies {
     pace: Pace,
-    all: Arc<Semaphore>,
-    unsigned: Arc<Semaphore>,
-    /// The free part of each sender's share, while the sender uses some of it.
-    shares: Mutex<HashMap<Sender, Arc<Semaphore>>>,
-}
-
-/// Who sends a body.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Sender {
-    /// Nobody has signed it.
-    Stranger,
-    Owner,
-    Client(ClientId),
+    space: Space,
 }
 
 /// How long the gateway waits.
@@ -38,13 +24,16 @@ pub(super) struct Pace {
     pub(super) window: Duration,
     /// The lowest permitted rate, in bytes per second.
     pub(super) slowest: u64,
-    /// How long a body may wait for room.
+    /// How long a client's body may wait for room.
     pub(super) wait: Duration,
+    /// How long a stranger's whole body may take.
+    pub(super) stranger: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { window: Duration::from_secs(60), slowest: 16 << 10, wait: Duration::from_secs(20) }
+        let [window, wait, stranger] = [60, 20, 5].map(Duration::from_secs);
+        Self { window, slowest: 16 << 10, wait, stranger }
     }
 }
 
@@ -63,8 +52,7 @@ pub(super) enum Unread {
 
 impl Bodies {
     pub(super) fn new(pace: Pace) -> Self {
-        let [all, unsigned] = [ALL, UNSIGNED].map(|most| Arc::new(Semaphore::new(most as usize)));
-        Self { pace, all, unsigned, shares: Mutex::default() }
+        Self { pace, space: Space::new(CLIENTS, STRANGERS) }
     }
 
     /// Reads a body of at most `most` bytes. `length` is the length that the sender has declared, if any.
@@ -79,11 +67,18 @@ impl Bodies {
             return Err(Unread::Large);
         }
         let expected = length.unwrap_or(most);
-        let room = timeout(self.pace.wait, self.room(sender, expected)).await;
-        let room = room.map_err(|_| Unread::Busy)?.ok_or(Unread::Busy)?;
-        // Fast bytes at first do not allow slow ones later: each window counts alone.
-        let step = self.pace.slowest.saturating_mul(self.pace.window.as_millis() as u64) / 1000;
-        let (mut by, mut goal) = (Instant::now() + self.pace.window, step);
+        let Pace { window, slowest, wait, stranger } = self.pace;
+        let (room, window, step) = match sender.is_stranger() {
+            // No number of bytes gains a stranger more time.
+            true => (self.space.take(sender, expected), stranger, u64::MAX),
+            false => {
+                let room = timeout(wait, self.space.wait(sender, expected)).await.ok().flatten();
+                // Fast bytes at first do not allow slow ones later: each window counts alone.
+                (room, window, slowest.saturating_mul(window.as_millis() as u64) / 1000)
+            }
+        };
+        let room = room.ok_or(Unread::Busy)?;
+        let (mut by, mut goal) = (Instant::now() + window, step);
         let mut read = BytesMut::with_capacity(usize::try_from(length.unwrap_or(0)).unwrap_or(0));
         let mut stream = body.into_data_stream();
         loop {
@@ -94,55 +89,46 @@ impl Bodies {
             }
             read.extend_from_slice(&piece);
             if read.len() as u64 >= goal {
-                (by, goal) = (Instant::now() + self.pace.window, read.len() as u64 + step);
+                (by, goal) = (Instant::now() + window, read.len() as u64 + step);
             }
         }
         Ok((read.freeze(), room))
     }
-
-    /// Waits for room in the sender's share first, so that a sender's uploads wait for each other and not for others.
-    async fn room(&self, sender: Sender, bytes: u64) -> Option<Room> {
-        let kibibytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX).clamp(1, SHARE);
-        if sender == Sender::Stranger {
-            let all = self.unsigned.clone().acquire_many_owned(kibibytes.min(UNSIGNED)).await.ok()?;
-            return Some(Room { _own: None, _all: all });
-        }
-        let share = {
-            let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-            // Drops unused shares: nobody waits for them, and nothing of them is taken.
-            shares.retain(|_, share| Arc::strong_count(share) > 1);
-            shares.entry(sender).or_insert_with(|| Arc::new(Semaphore::new(SHARE as usize))).clone()
-        };
-        let own = share.acquire_many_owned(kibibytes).await.ok()?;
-        Some(Room { _own: Some(own), _all: self.all.clone().acquire_many_owned(kibibytes).await.ok()? })
-    }
 }
 
-/// The room of one body, given back when dropped.
-#[derive(Debug)]
-pub(super) struct Room {
-    _own: Option<OwnedSemaphorePermit>,
-    _all: OwnedSemaphorePermit,
-}
-
-/// Kibibytes of clients' bodies in memory at once.
-const ALL: u32 = 768 << 10;
-/// Kibibytes per client: the largest body.
-const SHARE: u32 = 256 << 10;
-/// Kibibytes of bodies that nobody has signed.
-const UNSIGNED: u32 = 16 << 10;
+/// Memory for clients' bodies. A client's share is the largest body.
+const CLIENTS: Bounds = Bounds { all: 768 << 10, each: 256 << 10 };
+/// Memory for bodies that nobody has signed.
+const STRANGERS: Bounds = Bounds { all: 16 << 10, each: 2 << 10 };
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use futures::stream;
     use std::convert::Infallible;
+    use std::net::Ipv4Addr;
+    use std::sync::Arc;
+
+    use copal_format::id::ClientId;
+    use futures::stream;
+
+    use super::*;
 
     const ONE: Sender = Sender::Client(ClientId([1; 16]));
     const OTHER: Sender = Sender::Client(ClientId([2; 16]));
 
     fn bodies() -> Bodies {
-        Bodies::new(Pace { window: Duration::from_millis(200), slowest: 1 << 20, wait: Duration::from_millis(50) })
+        let [window, wait, stranger] = [200, 50, 100].map(Duration::from_millis);
+        Bodies::new(Pace { window, slowest: 1 << 20, wait, stranger })
+    }
+
+    /// With so much patience that a test ends before it.
+    fn patient() -> Arc<Bodies> {
+        let minute = Duration::from_secs(60);
+        Arc::new(Bodies::new(Pace { window: minute, wait: minute, stranger: minute, ..bodies().pace }))
+    }
+
+    /// Somebody of this network.
+    fn stranger(last: u8) -> Sender {
+        Sender::Stranger(Some(Ipv4Addr::new(192, 0, 2, last).into()))
     }
 
     /// A byte now and then, without end.
@@ -179,20 +165,48 @@ mod tests {
 
     #[tokio::test]
     async fn strangers_and_two_slow_clients_hold_up_no_other() {
-        let bodies = Arc::new(Bodies::new(Pace { window: Duration::from_secs(60), ..bodies().pace }));
+        let bodies = patient();
         let large = 256 << 20;
         let begin = |sender, length| {
             let bodies = bodies.clone();
             tokio::spawn(async move { bodies.read(sender, silence(), Some(length), length).await.err() })
         };
-        let mut slow: Vec<_> = (0..2_000).map(|_| begin(Sender::Stranger, 1_000)).collect();
+        let mut slow: Vec<_> = (0..2_000).map(|_| begin(stranger(1), 1_000)).collect();
         slow.extend([ONE, ONE, OTHER, OTHER].map(|client| begin(client, large)));
         // All of them have their room, or wait.
         tokio::task::yield_now().await;
         let third = Sender::Client(ClientId([3; 16]));
         assert_eq!(bodies.read(third, Body::from("pack"), Some(large), large).await.unwrap().0, "pack");
-        assert_eq!(bodies.read(Sender::Stranger, Body::from("token"), Some(1_000), 1_000).await.unwrap().0, "token");
+        assert_eq!(bodies.read(stranger(1), Body::from("token"), Some(1_000), 1_000).await.unwrap().0, "token");
         slow.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn silent_strangers_of_one_network_leave_room_for_those_of_another() {
+        let (bodies, share) = (patient(), 2 << 20);
+        let silent = |last| {
+            let bodies = bodies.clone();
+            tokio::spawn(async move { bodies.read(stranger(last), silence(), Some(share), share).await.err() })
+        };
+        let ask = async |last| {
+            let read = bodies.read(stranger(last), Body::from("token"), Some(5), 5);
+            let read = timeout(Duration::from_secs(10), read).await.expect("nobody waits for room");
+            read.map(|(bytes, _)| bytes)
+        };
+        let mut silents = vec![silent(1)];
+        tokio::task::yield_now().await;
+        assert_eq!([ask(1).await, ask(2).await], [Err(Unread::Busy), Ok(Bytes::from("token"))]);
+        silents.extend((2..=8).map(silent));
+        tokio::task::yield_now().await;
+        assert_eq!(ask(9).await, Err(Unread::Busy), "there is no room for any stranger");
+        silents.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn a_strangers_whole_body_has_to_come_soon_however_fast_it_is() {
+        let fast = trickle().into_data_stream().map(|_| Ok::<_, Infallible>(Bytes::from(vec![1; 64 << 10])));
+        let read = bodies().read(stranger(1), Body::from_stream(fast), Some(9 << 20), 9 << 20).await;
+        assert_eq!(read.err(), Some(Unread::Slow));
     }
 
     #[tokio::test]
@@ -208,7 +222,6 @@ mod tests {
         let ends = [first.await.unwrap(), second.await.unwrap()];
         assert!(ends.contains(&Some(Unread::Slow)) && ends.contains(&Some(Unread::Busy)), "{ends:?}");
         assert_eq!(bodies.read(ONE, Body::from("pack"), Some(4), 4).await.unwrap().0, "pack", "and has it back");
-        assert_eq!(bodies.shares.lock().unwrap().len(), 1, "who sends nothing is forgotten");
     }
 
     #[tokio::test]

@@ -43,11 +43,19 @@ impl Bucket {
     }
 
     fn regain(&mut self, rate: Rate, now: u64) {
+        // Requests take different times to get here, so their times are a little out of order. A time that is earlier
+        // by more than that comes from a clock that was set back.
+        if now.saturating_add(LATE) < self.since {
+            self.since = now;
+        }
         let passed = u32::try_from(now.saturating_sub(self.since)).unwrap_or(u32::MAX);
         self.since = now.max(self.since);
         self.spent = self.spent.saturating_sub(passed.saturating_mul(rate.regained));
     }
 }
+
+/// The most seconds between the arrival of a request and its turn here: a change arrives within 5 minutes.
+const LATE: u64 = 10 * 60;
 
 #[cfg(test)]
 mod tests {
@@ -61,6 +69,14 @@ mod tests {
         assert_eq!([taken(100), taken(100), taken(100), taken(100)], [Ok(()), Ok(()), Ok(()), Err(2)]);
         assert_eq!([taken(101), taken(102), taken(102)], [Err(1), Ok(()), Err(2)]);
         assert_eq!(taken(50), Err(2), "a clock that goes back gives nothing");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_far_does_not_stop_it() {
+        let rate = Rate { cost: 2, regained: 1, most: 2 };
+        let mut bucket = Bucket::default();
+        let mut taken = |now| bucket.take(rate, now);
+        assert_eq!([taken(10_000), taken(5_000), taken(5_001), taken(5_002)], [Ok(()), Err(2), Err(1), Ok(())]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Call: a request with a known sender. The signature is verified before any byte of the body is read.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
-use axum::extract::FromRequest;
+use axum::extract::{ConnectInfo, FromRequest};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use bytes::Bytes;
@@ -14,11 +15,13 @@ use copal_format::time::Time;
 use serde_json::json;
 
 use super::Gateway;
-use super::bodies::{Room, Sender, Unread};
+use super::bodies::Unread;
 use super::facts::{Facts, job};
 use super::memory::Refused;
+use super::network::network;
 use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
+use super::room::{Room, Sender};
 use super::tickets::is_for_part;
 use copal_jobs::context::JobContext;
 use copal_jobs::objects;
@@ -32,6 +35,8 @@ pub(super) struct Call {
     pub(super) headers: HeaderMap,
     /// The scheme and host that the sender used.
     pub(super) origin: String,
+    /// The network that the request came from, as far as the host tells.
+    network: Option<IpAddr>,
     /// The lock only lets a call be borrowed across await points.
     body: Mutex<Body>,
     signed: Option<Unverified>,
@@ -60,7 +65,7 @@ impl FromRequest<Arc<Gateway>> for Call {
                 let targets = std::iter::once(&origin).chain(others).map(|origin| format!("{origin}{path}")).collect();
                 let asked = Asked { method: parts.method.as_str(), targets };
                 let caller = known_caller(gateway, facts, signed, &asked, now).await?;
-                remember(gateway, signed, now)?;
+                remember(gateway, signed)?;
                 caller
             }
             // Creating a repository takes many requests, and nobody can be known before it exists.
@@ -74,7 +79,9 @@ impl FromRequest<Arc<Gateway>> for Call {
                 Caller::Nobody
             }
         };
-        Ok(Self { caller, facts, house, now, headers: parts.headers, origin, body: Mutex::new(body), signed })
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let network = peer.and_then(|ConnectInfo(address)| network(address.ip()));
+        Ok(Self { caller, facts, house, now, headers: parts.headers, origin, network, body: Mutex::new(body), signed })
     }
 }
 
@@ -116,7 +123,7 @@ impl Call {
     pub(super) fn sender(&self) -> Sender {
         match self.caller {
             Caller::Client { id, .. } | Caller::Joining { id, .. } => Sender::Client(id),
-            Caller::Nobody if self.house.is_made => Sender::Stranger,
+            Caller::Nobody if self.house.is_made => Sender::Stranger(self.network),
             // Whoever makes the repository cannot be known yet.
             Caller::Owner | Caller::Nobody => Sender::Owner,
         }
@@ -287,8 +294,10 @@ async fn was_enrolled_by(
     Ok(enrollment.is_some_and(|enrollment| asked.verify(signed, &enrollment.key).is_ok()))
 }
 
-fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Problem> {
+fn remember(gateway: &Gateway, signed: &Unverified) -> Result<(), Problem> {
     let Some(memory) = &gateway.memory else { return Ok(()) };
+    // Read anew: the memory compares this time with another clock, and reading the client's record may have taken long.
+    let now = (gateway.settings.clock)();
     memory.first(&signed.claimed, now).map_err(|refused| match refused {
         Refused::Replayed => {
             let detail = "this request came before: each has to be signed with a number of its own";

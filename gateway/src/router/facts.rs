@@ -14,6 +14,7 @@ use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::room::Memory;
 use copal_store::Store;
 
+use super::age::is_young;
 use super::newest::{Newest, NewestRoot};
 use super::problem::Problem;
 use copal_jobs::clients;
@@ -74,13 +75,19 @@ impl Known {
     ) -> Result<Option<Arc<Facts>>, Problem> {
         let kept = self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((since, facts)) = &kept
-            && now < since + FACTS_KEPT
+            && is_young(*since, now, FACTS_KEPT)
         {
             return Ok(Some(facts.clone()));
         }
         // The owner never changes, and a superseded descriptor must not come back.
         let expected = pinned.or(kept.as_ref().map(|(_, facts)| facts.owner));
-        let Some(facts) = read_facts(store, expected).await? else { return Ok(None) };
+        let Some(facts) = read_facts(store, expected).await? else {
+            // No repository goes away. If its place counted as free, anybody might read its key slots.
+            return match kept {
+                Some(_) => Err(JobError::damaged("copal/", "the descriptor is gone").into()),
+                None => Ok(None),
+            };
+        };
         let (version, seen) = (facts.descriptor.version, kept.map_or(0, |(_, facts)| facts.descriptor.version));
         if version < seen {
             return Err(JobError::damaged(layout::descriptor(version), DescriptorError::Older { version, seen }).into());
@@ -99,7 +106,7 @@ impl Known {
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
         match self.kept_client(id) {
             None => Ok(None),
-            Some((since, record)) if now < since + CLIENTS_KEPT => Ok(Some(record)),
+            Some((since, record)) if is_young(since, now, CLIENTS_KEPT) => Ok(Some(record)),
             Some(_) => self.read_client(job, id, now).await,
         }
     }
@@ -113,7 +120,7 @@ impl Known {
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
         match self.kept_client(id) {
-            Some((since, record)) if now < since + CLIENTS_FRESH && record.keys.is_some() => Ok(Some(record)),
+            Some((since, record)) if is_young(since, now, CLIENTS_FRESH) && record.keys.is_some() => Ok(Some(record)),
             _ => self.read_client(job, id, now).await,
         }
     }

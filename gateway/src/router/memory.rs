@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use copal_format::request::{Signatory, Terms, WINDOW};
 
-use super::bodies::Sender;
+use super::age::is_young;
 use super::bucket::{Bucket, Rate};
 use super::ledger::Ledger;
+use super::room::Sender;
 use super::shared::Allowed;
 use super::tickets::Tickets;
 use super::written::Written;
@@ -16,8 +18,9 @@ use super::written::Written;
 /// What a gateway remembers.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// When the memory began. Requests signed earlier may have come before.
-    since: u64,
+    /// When the memory began, in seconds since 1970 and by the clock that nobody sets. Requests signed earlier may have
+    /// come before. `None` if nobody can replay any.
+    began: Option<(u64, Instant)>,
     nonces: Mutex<Nonces>,
     unsigned: Mutex<Bucket>,
     /// Changes that each sender has created a short time ago.
@@ -53,18 +56,19 @@ pub enum Refused {
 }
 
 impl Memory {
-    /// A memory that begins now, in seconds since 1970. It refuses requests signed before.
-    pub fn since(now: u64) -> Self {
-        Self { since: now, ..Self::default() }
+    /// A memory that began at this moment, which two clocks tell: in seconds since 1970, and by the clock that nobody
+    /// sets. It refuses requests signed before.
+    pub fn since(seconds: u64, moment: Instant) -> Self {
+        Self { began: Some((seconds, moment)), ..Self::default() }
     }
 
     /// Notes the nonce of a verified request. Fails if it was seen before.
     pub fn first(&self, terms: &Terms, now: u64) -> Result<(), Refused> {
-        if self.since > 0 && terms.created <= self.since {
+        if self.start(now).is_some_and(|start| terms.created <= start) {
             return Err(Refused::Early);
         }
         let mut nonces = self.nonces.lock().unwrap_or_else(PoisonError::into_inner);
-        if now >= nonces.swept.saturating_add(WINDOW) || nonces.count >= NONCES {
+        if !is_young(nonces.swept, now, WINDOW) || nonces.count >= NONCES {
             nonces.sweep(now);
         }
         let clients = nonces.until.len().max(1);
@@ -79,6 +83,14 @@ impl Memory {
         }
         nonces.count += 1;
         Ok(())
+    }
+
+    /// When the memory began by the clock of now, which may have been set right since.
+    fn start(&self, now: u64) -> Option<u64> {
+        let (seconds, moment) = self.began?;
+        let start = now.saturating_sub(moment.elapsed().as_secs());
+        // Both times are whole seconds, so their difference may be one too many.
+        Some(if start == seconds.saturating_add(1) { seconds } else { start })
     }
 
     /// Counts an unsigned request. Limits them to a rate per second, after a short burst.
@@ -127,6 +139,8 @@ const CHANGES: Rate = Rate { cost: 2, regained: 1, most: 60 };
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use copal_format::id::ClientId;
 
     use super::*;
@@ -145,9 +159,19 @@ mod tests {
 
     #[test]
     fn what_was_signed_before_it_began_is_not_taken() {
-        let memory = Memory::since(100);
+        let memory = Memory::since(100, Instant::now());
         assert_eq!(memory.first(&terms(1), 101), Err(Refused::Early));
         assert_eq!(memory.first(&Terms { created: 101, expires: 161, ..terms(1) }, 101), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_at_the_start_keeps_out_nobody_once_it_is_set_right() {
+        let ten_seconds_ago = Instant::now().checked_sub(Duration::from_secs(10));
+        let memory = Memory::since(3_600, ten_seconds_ago.expect("this machine runs for longer"));
+        let signed = |created: u64, nonce| Terms { created, expires: created + WINDOW, ..terms(nonce) };
+        assert_eq!(memory.first(&signed(3_610, 1), 3_610), Ok(()));
+        assert_eq!(memory.first(&signed(100, 2), 100), Ok(()));
+        assert_eq!(memory.first(&signed(89, 3), 100), Err(Refused::Early));
     }
 
     #[test]

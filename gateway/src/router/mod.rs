@@ -1,6 +1,7 @@
 //! Router: the HTTP interface for clients without rights on the store (`docs/gateway.md`). Any host can serve it: a Lambda
 //! function, `copal serve`, a pipe.
 
+mod age;
 mod bodies;
 mod bucket;
 mod call;
@@ -12,6 +13,7 @@ mod holdings;
 mod jobs;
 mod ledger;
 mod memory;
+pub(crate) mod network;
 mod newest;
 mod objects;
 mod pieces;
@@ -19,6 +21,7 @@ mod problem;
 mod quota;
 mod records;
 mod rights;
+mod room;
 mod shared;
 mod shares;
 mod state;
@@ -48,6 +51,7 @@ pub use jobs::{JobRunner, NotNow, Orders, Scheduled, ScheduledJob};
 pub use memory::Memory;
 pub use problem::Problem;
 pub use quota::Quota;
+use room::Space;
 
 /// The configuration of a gateway.
 #[derive(Clone)]
@@ -155,13 +159,15 @@ pub struct Gateway {
     known: facts::Known,
     memory: Option<Memory>,
     bodies: Bodies,
+    /// Memory for objects on their way to clients.
+    answers: Space,
 }
 
 impl Gateway {
     /// Makes a gateway. A host that lives on between requests passes a memory.
     pub fn new(settings: Settings, memory: Option<Memory>) -> Self {
         let known = facts::Known::new(settings.quota != Quota::default());
-        Self { settings, known, memory, bodies: Bodies::new(Pace::default()) }
+        Self { settings, known, memory, bodies: Bodies::new(Pace::default()), answers: pieces::space() }
     }
 
     /// The routes.

@@ -16,6 +16,7 @@ use copal_jobs::objects;
 use copal_jobs::view;
 use copal_store::Store;
 
+use super::age::is_young;
 use super::holdings::{Holdings, PackRun};
 use super::problem::Problem;
 
@@ -61,7 +62,7 @@ impl NewestRoot {
         is_fresh: bool,
     ) -> Result<Option<Arc<Newest>>, Problem> {
         let come = self.begun.load(Ordering::SeqCst);
-        let is_good = |kept: &Kept| kept.reading > come || (!is_fresh && now < kept.since + ROOTS_KEPT);
+        let is_good = |kept: &Kept| kept.reading > come || (!is_fresh && is_young(kept.since, now, ROOTS_KEPT));
         if let Some(kept) = self.kept().filter(is_good) {
             return Ok(Some(kept.newest));
         }

@@ -104,9 +104,10 @@ pub(super) async fn read(
     }
     let mut headers = octets();
     let store = &gateway.settings.store;
+    // A remote store maps nothing: it would read the object into memory as a whole.
     let is_large = ["packs/", "moved/", "index/", "state/"].iter().any(|prefix| key.as_str().starts_with(prefix));
-    let body = if is_large {
-        let (length, body) = pieces::read(store, &key, range.as_ref()).await?;
+    let body = if is_large || store.is_remote() {
+        let (length, body) = pieces::read(&gateway, call.sender(), &key, range.as_ref()).await?;
         headers.extend(length);
         body
     } else {

@@ -208,7 +208,7 @@ fn is_slot(key: &str) -> bool {
 const FIRST: [&str; 3] = ["copal/", "keys/", "reader/"];
 
 /// All folders of a repository, except those for unfinished writes and job notes. Shares are read by their own requests.
-const FOLDERS: &[&str] = &[
+pub(super) const FOLDERS: &[&str] = &[
     "copal",
     "keys",
     "clients",

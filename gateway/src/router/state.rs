@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller};
-use super::{Arrival, Gateway, JobHealth};
+use super::{Arrival, Gateway, JobHealth, pieces};
 use copal_jobs::objects;
 
 /// `GET /v1/health`: whether the store answers, and the health of the jobs. Public; tells nothing about the repository.
@@ -79,7 +79,10 @@ pub(super) async fn receipt(
     let name = layout::receipt(client, number);
     call.permitted(rights::may_read(call.caller, call.house, &name))?;
     match objects::read(gateway.settings.store.as_ref(), &name).await? {
-        Some(bytes) => Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
+        Some(bytes) => {
+            let bytes = pieces::room(&gateway, call.sender(), bytes.len() as u64)?.hold(bytes);
+            Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+        }
         None => {
             gateway.hint(Arrival::Manifest(client));
             let detail = format!("manifest {number} of client {client} is not decided");

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use copal_format::id::ClientId;
 use copal_store::Listed;
 
+use super::age::is_young;
 use super::shared::Allowed;
 
 /// What clients have written, listed a short time ago, and what they were allowed since.
@@ -24,7 +25,7 @@ impl Written {
     /// A client's records, if they were listed a short time ago, and what it was allowed.
     pub(super) fn of(&self, client: ClientId, now: u64) -> Option<(Arc<Vec<Listed>>, Arc<Allowed>)> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let account = written.get(&client).filter(|account| now < account.since.saturating_add(LISTED_FOR))?;
+        let account = written.get(&client).filter(|account| is_young(account.since, now, LISTED_FOR))?;
         Some((account.listed.clone(), account.allowed.clone()))
     }
 
@@ -42,3 +43,16 @@ impl Written {
 /// Seconds for which a listing is used.
 const LISTED_FOR: u64 = 60;
 const DAY: u64 = 24 * 60 * 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_is_used_for_a_minute_and_not_after_the_clock_was_set_back() {
+        let (written, client) = (Written::default(), ClientId([1; 16]));
+        written.keep(client, 1_000, &Arc::default());
+        assert!(written.of(client, 1_059).is_some());
+        assert!(written.of(client, 1_060).is_none() && written.of(client, 500).is_none());
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -17,6 +17,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::activity::{Activity, Counted, Patience};
 use super::system::open_files_most;
+use crate::router::network::network;
 
 /// How many connections all listeners together accept.
 #[derive(Clone)]
@@ -51,15 +52,6 @@ impl Room {
             *count += 1;
         }
         Ok(Permit { _all: all, network, networks: self.networks.clone() })
-    }
-}
-
-/// What counts as one address: for IPv6 the /64 network. `None` for this machine, where a proxy may run.
-fn network(peer: IpAddr) -> Option<IpAddr> {
-    match peer.to_canonical() {
-        own if own.is_loopback() => None,
-        IpAddr::V6(six) => Some(Ipv6Addr::from_bits(six.to_bits() & !(u128::MAX >> 64)).into()),
-        four => Some(four),
     }
 }
 

@@ -82,7 +82,8 @@ pub(super) fn serve(
             tokio::spawn(server.serve(router.into_make_service()));
         }
         listening(&told);
-        let service = router.into_make_service();
+        // With the addresses of clients, because the gateway limits what strangers of one network send.
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let failed = failed("serve");
         match tls {
             Some(config) => {

@@ -23,7 +23,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use copal_format::id::{OwnerFingerprint, PackId};
 use copal_jobs::context::Entropy;
@@ -191,7 +191,7 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
     };
     let is_https = settings.is_tls();
     // A pipe has one client and a process of its own, so nobody else can replay a request.
-    let memory = if is_pipe { Memory::default() } else { Memory::since(clock()) };
+    let memory = if is_pipe { Memory::default() } else { Memory::since(clock(), Instant::now()) };
     let router = Gateway::new(settings, Some(memory)).router();
     let served = match options.door {
         Door::Pipe { .. } => stdio::serve(router),

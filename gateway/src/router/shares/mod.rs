@@ -110,7 +110,8 @@ pub(super) async fn revoke(
     permitted(&call)?;
     let id = id_of(&id)?;
     shares::remove(gateway.settings.store.as_ref(), &id).await?;
-    if let Some(memory) = &gateway.memory {
+    // An address of the bucket stays valid: what was allowed by it may still come, and counts.
+    if let Some(memory) = gateway.memory.as_ref().filter(|_| gateway.settings.presigner.is_none()) {
         memory.shares.revoked(&id);
     }
     Ok(Json(json!({})).into_response())

@@ -127,7 +127,8 @@ pub(in super::super) async fn part(
         let answer = json!({ "url": given.url, "headers": headers });
         return Ok(([(header::CACHE_CONTROL, NO_STORE)], Json(answer)).into_response());
     }
-    let (length, body) = pieces::read(store, &key, Some(&range.unwrap_or(0..length))).await?;
+    let range = range.unwrap_or(0..length);
+    let (length, body) = pieces::read(&gateway, call.sender(), &key, Some(&range)).await?;
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     let headers = HeaderMap::from_iter([kind, (header::CACHE_CONTROL, NO_STORE)]);
     Ok((headers, length, body).into_response())

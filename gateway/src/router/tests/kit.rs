@@ -38,7 +38,7 @@ pub(super) const JOINING: ClientId = ClientId([4; 16]);
 pub(super) const SHARED: DomainId = DomainId([0xd0; 16]);
 pub(super) const OWN: DomainId = DomainId([0xd2; 16]);
 
-struct Zeros;
+pub(super) struct Zeros;
 
 impl Entropy for Zeros {
     fn fill(&self, bytes: &mut [u8]) {

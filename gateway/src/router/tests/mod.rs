@@ -1,3 +1,5 @@
+mod answers;
+mod clock;
 mod content;
 mod kit;
 mod orders;

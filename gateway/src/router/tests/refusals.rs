@@ -1,5 +1,7 @@
 //! Every refusal, each with its stable name.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use axum::body::Body;
 use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout::{self, Place};
@@ -11,6 +13,7 @@ use copal_store::{Key, Store};
 use super::kit::*;
 use crate::router::Problem;
 use crate::router::facts::Known;
+use crate::router::rights::FOLDERS;
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
@@ -21,8 +24,27 @@ async fn what_nobody_has_signed_is_refused() {
     for path in ["/v1/time", "/v1/index", "/v1/objects?prefix=packs/", "/v1/objects/roots/99999999999999999998"] {
         assert_eq!(world.unsigned("GET", path).await.problem(), problem(401, "signature-missing"), "{path}");
     }
-    assert_eq!(world.unsigned("POST", "/v1/uploads").await.problem(), problem(401, "signature-missing"));
-    assert_eq!(world.unsigned("POST", "/v1/downloads").await.problem(), problem(401, "signature-missing"));
+    for path in ["/v1/quota", "/v1/jobs", "/v1/shares", &format!("/v1/receipts/{WRITER}/1")] {
+        assert_eq!(world.unsigned("GET", path).await.problem(), problem(401, "signature-missing"), "{path}");
+    }
+    for path in ["/v1/uploads", "/v1/downloads", "/v1/suspects", &format!("/v1/shares/{}", "a".repeat(32))] {
+        assert_eq!(world.unsigned("POST", path).await.problem(), problem(401, "signature-missing"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_reads_or_lists_any_folder_without_a_signature_but_the_descriptors() {
+    for folder in FOLDERS.iter().chain(&["shares", "tmp", "work"]) {
+        let world = World::new().await;
+        world.put(format!("{folder}/secret"), b"secret".to_vec()).await;
+        let object = format!("/v1/objects/{folder}/secret");
+        assert_eq!(world.unsigned("GET", &object).await.problem(), problem(401, "signature-missing"), "{folder}");
+        for method in ["HEAD", "DELETE"] {
+            assert_eq!(world.unsigned(method, &object).await.status, 401, "{method} {folder}");
+        }
+        let listed = world.unsigned("GET", &format!("/v1/objects?prefix={folder}/")).await;
+        assert_eq!(listed.status.as_u16(), if *folder == "copal" { 200 } else { 401 }, "{folder}");
+    }
 }
 
 #[tokio::test]
@@ -329,4 +351,24 @@ async fn a_descriptor_that_was_superseded_does_not_come_back() {
     assert!(refused.detail.contains("version 2 was seen before"), "{}", refused.detail);
     world.put(layout::descriptor(3), descriptor(3, IngestBy::Service)).await;
     assert_eq!(seen(1_000).await, Ok(3));
+    for version in [1, 3] {
+        world.store.delete(&Key::new(layout::descriptor(version)).unwrap()).await.unwrap();
+    }
+    let refused = seen(2_000).await.unwrap_err();
+    assert!(refused.detail.contains("the descriptor is gone"), "{}", refused.detail);
+}
+
+#[tokio::test]
+async fn a_place_whose_descriptor_is_gone_is_not_taken_for_a_free_one() {
+    static CLOCK: AtomicU64 = AtomicU64::new(NOW);
+    let world = World::with(IngestBy::Service, |settings| {
+        settings.accept_init = true;
+        settings.clock = || CLOCK.load(Ordering::Relaxed);
+    });
+    let world = world.await;
+    let slot = "/v1/objects/keys/00000000000000000000000000000007/a";
+    assert_eq!(world.unsigned("GET", slot).await.problem(), problem(401, "signature-missing"));
+    world.store.delete(&Key::new(layout::descriptor(1)).unwrap()).await.unwrap();
+    CLOCK.fetch_add(3_600, Ordering::Relaxed);
+    assert_eq!(world.unsigned("GET", slot).await.problem(), problem(500, "damaged"));
 }

@@ -1,5 +1,6 @@
 //! What is answered to those who may ask.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::id::ObjectHash;
 use copal_format::layout;
@@ -95,9 +98,13 @@ async fn every_answer_forbids_guessing_at_types_and_over_tls_asks_for_tls_from_t
 async fn anybody_learns_whose_repository_it_is_and_nothing_more() {
     let world = World::new().await;
     let answer = world.unsigned("GET", "/v1/repository").await.json();
-    assert_eq!(answer["repository"], owner().repository().to_string());
+    let told: BTreeSet<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
+    let all = ["descriptor", "owner", "repository", "slots", "time", "transfers", "version"];
+    assert_eq!(told, BTreeSet::from(all));
+    assert_eq!(answer["descriptor"], STANDARD.encode(descriptor(1, IngestBy::Service)));
+    assert_eq!((&answer["repository"], &answer["version"]), (&json!(owner().repository().to_string()), &json!(1)));
     assert_eq!(answer["owner"], owner().fingerprint().to_string());
-    assert_eq!((&answer["ingest"], &answer["transfers"]), (&json!(null), &json!("direct")));
+    assert_eq!(answer["transfers"], "direct");
     assert_eq!((&answer["slots"], &answer["time"]), (&json!("signed"), &json!(NOW)));
     assert_eq!(world.unsigned("GET", "/v1/health").await.json(), json!({ "status": "ok" }));
 }

@@ -113,17 +113,6 @@ async fn a_link_opens_as_often_as_was_said_and_its_tickets_read_its_bytes_only()
 }
 
 #[tokio::test]
-async fn of_many_who_open_the_last_one_at_once_one_gets_it() {
-    let world = world(|settings| settings.clock = || NOW).await;
-    let share = world.share('a', 3).await;
-    let answers = futures::future::join_all((0..20).map(|_| world.open(&share))).await;
-    let tickets: std::collections::BTreeSet<String> =
-        answers.iter().filter(|answer| answer.status == 200).map(ticket_of).collect();
-    assert_eq!(tickets.len(), 3);
-    assert_eq!(answers.iter().filter(|answer| answer.status == 404).count(), 17);
-}
-
-#[tokio::test]
 async fn what_never_was_has_ended_was_revoked_or_taken_up_is_answered_alike() {
     static CLOCK: AtomicU64 = AtomicU64::new(NOW);
     let world = world(|settings| settings.clock = || CLOCK.load(Ordering::Relaxed)).await;

@@ -1,11 +1,15 @@
-//! Bounds: a share gives out what its terms say, and only while its maker counts.
+//! Bounds: a share gives out what its terms say, as often as they say, and only while its maker counts.
+
+use std::net::SocketAddr;
 
 use async_trait::async_trait;
+use axum::extract::ConnectInfo;
 use bytes::Bytes;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::layout;
 use copal_jobs::shares::TAKEN;
-use copal_store::{Created, Store, StoreError, pass_on};
+use copal_store::{Created, ListPage, Store, StoreError, pass_on};
+use tokio::sync::Barrier;
 
 use super::*;
 use crate::router::Presigner;
@@ -35,6 +39,84 @@ async fn an_opening_is_given_also_if_the_first_answer_of_the_store_is_lost() {
     assert_eq!((opened.status.as_u16(), &opened.json()["left"]), (200, &json!(0)));
     assert_eq!(world.part(&share, &ticket_of(&opened), Some(1)).await.bytes, SEALED);
     assert_eq!(world.open(&share).await.problem(), problem(404, "no-share"));
+}
+
+/// A store in which everybody who opens a share has listed its openings before anybody takes one.
+struct Together {
+    inner: Arc<dyn Store>,
+    all: Barrier,
+}
+
+#[async_trait]
+impl Store for Together {
+    pass_on!(inner: create, read, read_range, stat, delete, now);
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        let page = self.inner.list(prefix, after, limit).await;
+        if prefix.starts_with(TAKEN) {
+            self.all.wait().await;
+        }
+        page
+    }
+}
+
+#[tokio::test]
+async fn of_many_who_open_the_last_one_at_once_one_gets_it() {
+    let world = world(|settings| {
+        settings.store = Arc::new(Together { inner: settings.store.clone(), all: Barrier::new(20) });
+    });
+    let world = world.await;
+    let share = world.share('a', 3).await;
+    let answers = futures::future::join_all((0..20).map(|_| world.open(&share))).await;
+    let tickets: std::collections::BTreeSet<String> =
+        answers.iter().filter(|answer| answer.status == 200).map(ticket_of).collect();
+    assert_eq!(tickets.len(), 3);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 404).count(), 17);
+}
+
+#[tokio::test]
+async fn parts_that_one_network_does_not_take_leave_room_for_others() {
+    let world = world(|_| {}).await;
+    let (share, sealed) = (id('a'), vec![7; 1 << 20]);
+    world.put(share.list().to_string(), LIST.to_vec()).await;
+    let mut large = terms(5);
+    large["length"] = json!(sealed.len());
+    world.put(share.data(1).to_string(), sealed).await;
+    assert_eq!(world.make(FULL_SIGNS, &share, &large).await.status, 201);
+    let ticket = ticket_of(&world.open(&share).await);
+    let ask = async |last: u8| {
+        let body = json!({ "ticket": ticket, "object": 1 }).to_string();
+        let request = HttpRequest::post(format!("/v1/shares/{}/parts", share.as_str()));
+        let mut request = request.body(Body::from(body)).unwrap();
+        request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([192, 0, 2, last], 40_000))));
+        world.answer(request).await
+    };
+    let mut untaken = Vec::new();
+    for _ in 0..21 {
+        untaken.push(ask(1).await);
+    }
+    assert!(untaken.iter().all(|answer| answer.status() == 200));
+    assert_eq!([ask(1).await.status(), ask(2).await.status()].map(|status| status.as_u16()), [429, 200]);
+    untaken.pop();
+    assert_eq!(ask(1).await.status(), 200);
+}
+
+#[tokio::test]
+async fn revoking_a_share_frees_nothing_that_may_still_come_to_an_address_of_the_bucket() {
+    let world = world(|settings| {
+        settings.quota = Quota { stored: Some(100), daily: None };
+        settings.presigner = Some(Arc::new(Elsewhere));
+    });
+    let world = world.await;
+    let ask = async |share: ShareId| {
+        let key = share.data(1);
+        let body = json!({ "objects": [{ "key": key.as_str(), "length": 60, "sha256": "07".repeat(32) }] });
+        world.signed(FULL_SIGNS, "POST", "/v1/uploads", body.to_string().as_bytes()).await
+    };
+    assert_eq!(ask(id('b')).await.status, 200);
+    let path = format!("/v1/shares/{}", id('b').as_str());
+    assert_eq!(world.signed(FULL_SIGNS, "DELETE", &path, b"").await.status, 200);
+    assert_eq!(ask(id('c')).await.problem(), problem(403, "quota"));
 }
 
 #[tokio::test]
