@@ -21,7 +21,7 @@ pub struct Exclusions {
     pub larger_than: Option<u64>,
     /// True if mount points were saved without their content.
     pub one_file_system: bool,
-    /// True if the run left out more than this record says, because a complete record would be too large.
+    /// True if more was left out than this record says: a complete record would be too large, or nobody can tell.
     pub is_cut: bool,
 }
 

@@ -95,6 +95,18 @@ impl TreePath {
         }
     }
 
+    /// What lies directly in this directory and is `path` itself, or a directory above it; none if `path` is not below this
+    /// one.
+    pub fn child_towards(&self, path: &TreePath) -> Option<TreePath> {
+        let rest = path.0.strip_prefix(self.0.as_slice()).filter(|rest| !rest.is_empty())?;
+        let start = if self.0.is_empty() { 0 } else { self.0.len() + 1 };
+        if start > 0 && rest[0] != b'/' {
+            return None;
+        }
+        let name = path.0[start..].iter().position(|&byte| byte == b'/');
+        Some(Self(path.0[..name.map_or(path.0.len(), |length| start + length)].to_vec()))
+    }
+
     /// The smallest path after everything in this directory; none for the top directory, or if it would be too long.
     pub fn behind(&self) -> Option<TreePath> {
         if self.0.is_empty() || self.0.len() + 1 > PATH_BYTES {
@@ -248,6 +260,18 @@ mod tests {
             for directory in &all {
                 let is_parent = entry.parent().as_ref() == Some(directory);
                 assert_eq!(entry.is_directly_in(directory), is_parent, "{entry} in {directory}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_child_towards_a_path_is_it_or_a_directory_above_it() {
+        let all = ["", "a", "a/b", "a/b/c", "a/bc", "ab", "ab/c"].map(path);
+        for below in &all {
+            for directory in &all {
+                let above = std::iter::successors(Some(below.clone()), TreePath::parent);
+                let child = above.into_iter().find(|child| child.is_directly_in(directory));
+                assert_eq!(directory.child_towards(below), child, "{below} in {directory}");
             }
         }
     }

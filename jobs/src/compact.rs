@@ -73,9 +73,13 @@ struct Limits {
 impl Limits {
     /// Limits by memory, and by the largest object that the store takes.
     fn of(store: &dyn Store) -> Self {
-        let entries = store.largest().map_or(ENTRIES, |bytes| ENTRIES.min(bytes / ENTRY_BYTES));
-        Self { cover: windows().cover, entries, grown: GROWN }
+        Self { cover: windows().cover, entries: entries_most(store, ENTRIES), grown: GROWN }
     }
+}
+
+/// How many entries a segment may have: `most`, or fewer if the store takes no object of that size.
+pub(crate) fn entries_most(store: &dyn Store, most: u64) -> u64 {
+    store.largest().map_or(most, |bytes| most.min(bytes / ENTRY_BYTES))
 }
 
 async fn compact_domain(job: &JobContext<'_>, domain: DomainId, limits: &Limits) -> Result<Report, JobError> {

@@ -7,7 +7,7 @@ mod newest;
 pub use lost::lost_newer;
 pub(crate) use lost::{is_told_far, lost_by_deletions, lost_by_receipts, refuse_rootless, tells_of};
 pub use newest::newest_reached;
-pub(crate) use newest::{Listed, newest_heads, read_root};
+pub(crate) use newest::{Listed, is_rebuilt_since, newest_heads, read_root};
 pub use newest::{is_superseded, is_there, newest_number, read, read_parts};
 
 use std::collections::{BTreeMap, BTreeSet};

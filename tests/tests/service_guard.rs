@@ -44,9 +44,14 @@ fn a_client_that_copies_the_series_of_another_lets_nothing_of_it_expire_and_hold
     world.wait(DAY);
     let report = world.expire();
     assert_eq!((report.expired.len(), world.states([kept, kept])[0]), (2, SnapshotState::Kept));
+    let newer = back_up(&world, &client, 5, FULL);
+    back_up(&world, &hostile, 6, 10);
     world.change(&client, vec![guarded(1, Floor::default(), HALF)]);
-    let held = world.expire().held;
-    assert!(held.iter().all(|held| held.series.client == hostile.id), "{held:?}");
+    world.wait(DAY);
+    let report = world.expire();
+    let held: Vec<_> = report.held.iter().map(|held| held.series.client).collect();
+    assert_eq!(held, [hostile.id]);
+    assert_eq!((report.expired, world.states([kept, newer])[1]), (vec![kept], SnapshotState::Kept));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use copal_format::change::Operation;
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, PackTag};
@@ -13,6 +14,9 @@ use copal_format::receipt::Outcome;
 use copal_format::root::Deletion;
 use copal_format::state::{DoomedState, SnapshotState};
 use copal_format::time::Time;
+use copal_jobs::rebuild::rebuild;
+use copal_store::Store;
+use copal_store::memory::MemoryStore;
 use copal_tests::kit::craft::{data_pack, id, tree_pack};
 use copal_tests::kit::{DAY, Tree, World, files};
 use futures::executor::block_on;
@@ -299,4 +303,36 @@ fn a_pack_of_which_a_rebuild_takes_nothing_becomes_an_orphan_and_goes() {
     world.wait(8 * DAY);
     world.prune(DAY);
     assert!(!world.has(&name));
+}
+
+/// A store that says of itself that it takes only segments of 40 entries.
+struct Narrow<'a> {
+    store: &'a MemoryStore,
+}
+
+#[async_trait]
+impl Store for Narrow<'_> {
+    copal_store::pass_on!(store: create, read, read_range, stat, list, delete, now);
+
+    fn largest(&self) -> Option<u64> {
+        Some(40 * 96)
+    }
+}
+
+#[test]
+fn a_domain_with_more_entries_than_a_segment_may_have_gets_several_segments() {
+    let (world, client) = World::with_client();
+    let (old, tree) = (world.back_up(&client, &files(1, 20)), files(2, 30));
+    let kept = world.back_up(&client, &tree);
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    world.lose_state();
+    let report = block_on(rebuild(&world.job_of(&Narrow { store: &world.store }))).unwrap();
+    let entries: Vec<u64> = world.view().state.segments.values().map(|segment| segment.entries).collect();
+    assert!(entries.len() > 4 && entries.iter().sum::<u64>() == report.entries, "{entries:?}");
+    assert_eq!((report.snapshots, report.lost), (1, 0));
+    assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    world.wait_and_prune(3, DAY * 8);
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
 }

@@ -14,6 +14,7 @@ use copal_format::state::{ClientHead, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::check;
 use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::prune::{Options, prune};
 use copal_jobs::rebuild::rebuild;
 use copal_jobs::replica::{SyncError, Synced, found, sync};
 use copal_jobs::view;
@@ -21,7 +22,8 @@ use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
 use copal_store::{Op, Store};
-use copal_tests::kit::{Client, DAY, World, keep_last, noise};
+use copal_tests::kit::repository::key;
+use copal_tests::kit::{Client, DAY, Reader, World, keep_last, noise};
 use futures::executor::block_on;
 
 /// A repository with one forgotten snapshot and another one.
@@ -234,4 +236,33 @@ fn a_client_that_joined_late_does_not_count_in_a_replica_that_dates_its_records_
     join_and_forget(&world, &client, snapshot);
     assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept);
     assert_eq!(state_after_end(&world, &replica(&world), snapshot), SnapshotState::Kept);
+}
+
+#[test]
+fn what_the_source_has_pruned_stays_after_the_end_until_its_owner_had_time_to_revoke_who_forgot_it() {
+    let (world, owner) = World::with_client();
+    let kept = world.back_up(&owner, &noise(2, 3, 5_000));
+    let others = world.names("packs/");
+    let tree = noise(1, 3, 5_000);
+    let first = world.back_up(&owner, &tree);
+    let packs: Vec<String> = world.names("packs/").into_iter().filter(|name| !others.contains(name)).collect();
+    let target = replica(&world);
+    synced(&world, &target);
+    world.change(&owner, vec![Operation::Pin(vec![kept])]);
+    let last_change = world.view().root.unwrap().0.change_head;
+    let thief = world.register(2, Role::Full);
+    world.change(&thief, vec![Operation::Forget(vec![first])]);
+    world.prune(Duration::ZERO);
+    assert!(!packs.iter().any(|name| world.has(name)));
+    assert!(synced(&world, &target).is_current);
+    target.advance(8 * DAY);
+    let job = world.job_of(&target);
+    assert!(block_on(rebuild(&job)).unwrap().packs_recorded >= packs.len() as u64);
+    block_on(prune(&job, &Options::new([4096, 3072]))).unwrap();
+    assert!(packs.iter().all(|name| block_on(target.stat(&key(name))).unwrap().is_some()));
+    block_on(world.repository.revoke(&target, &thief, (0, ObjectHash::NONE), last_change)).unwrap();
+    block_on(rebuild(&job)).unwrap();
+    let view = block_on(view::read(&target)).unwrap();
+    let snapshot = view.state.snapshots.values().find(|of| of.id == first).expect("the snapshot is known");
+    assert_eq!(block_on(Reader::new(&world.repository).restore(&target, &view, snapshot)), Ok(tree));
 }

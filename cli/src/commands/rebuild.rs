@@ -7,8 +7,8 @@ use copal_jobs::rebuild::{Report, rebuild_with, unnamed_packs};
 
 use super::context::{CLIENTS, Context};
 use crate::exit::Exit;
-use crate::report::Failure;
 use crate::report::upkeep::RebuildReport;
+use crate::report::{Failure, human};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open_bare()?;
@@ -18,6 +18,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     if repository.descriptor.is_none() {
         return Err(Failure::no_descriptor());
     }
+    context.is_met(repository.backend(), repository.id())?;
     // Packs of lost manifests still exist, and the keys tell which are genuine.
     let unnamed = wait(unnamed_packs(&repository.job()))?;
     let genuine = genuine(&repository, unnamed)?;
@@ -25,7 +26,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let known = Met::of_machine(repository.state_dir()).root_number();
     let rebuilt = wait(rebuild_with(&repository.job(), &genuine, known))?;
     tell(context, &rebuilt);
-    context.ingest(&repository)?;
+    context.ingest_anyway(&repository)?;
     context.remember(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     context.report.answer(&RebuildReport {
         root: rebuilt.root,
@@ -35,10 +36,15 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         lost: rebuilt.lost,
     })?;
     context.report.note("run \"copal check --full\" to see that everything is whole");
+    Ok(exit(&rebuilt))
+}
+
+/// Damage if something is lost or damaged, or if a manifest does not count.
+pub(super) fn exit(rebuilt: &Report) -> Exit {
     let is_damaged = !rebuilt.packs_damaged.is_empty() || !rebuilt.packs_forged.is_empty();
     let is_left_out = !rebuilt.manifests_left_out.is_empty() || !rebuilt.packs_lost.is_empty();
     let is_harmed = rebuilt.lost > 0 || is_damaged || is_left_out || !rebuilt.unreadable.is_empty();
-    Ok(if is_harmed { Exit::Damage } else { Exit::Done })
+    if is_harmed { Exit::Damage } else { Exit::Done }
 }
 
 pub(super) fn tell(context: &Context<'_>, rebuilt: &Report) {
@@ -49,6 +55,13 @@ pub(super) fn tell(context: &Context<'_>, rebuilt: &Report) {
         context
             .report
             .note("packs that do not count stay for 7 days and for the grace period; then a prune deletes them");
+    }
+    if rebuilt.packs_recorded > 0 {
+        let packs = human::things(rebuilt.packs_recorded, "pack is", "packs are");
+        context.report.note(&format!(
+            "{packs} still there although a prune has recorded the deletion: such packs stay for 7 days and for the \
+             grace period; then a prune deletes them"
+        ));
     }
     for (object, why) in &rebuilt.expiries_left_out {
         context.report.warn(&format!("{object} does not count, or not as a whole: {why}"));

@@ -8,11 +8,12 @@ use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::met::{forget_replica, remember_replica, replicas};
 use copal_client::repository::Met;
+use copal_client::verify::genuine;
 use copal_client::wait::wait;
 use copal_format::id::RepositoryId;
 use copal_format::room::Memory;
 use copal_jobs::context::JobContext;
-use copal_jobs::rebuild::rebuild_with;
+use copal_jobs::rebuild::{rebuild_with, unnamed_packs};
 use copal_jobs::replica::{self, Behind, SyncError, identity, is_replica};
 use copal_jobs::scratch::Files;
 use copal_jobs::view::View;
@@ -22,9 +23,9 @@ use super::context::Context;
 use super::rebuild;
 use crate::args::global::Global;
 use crate::exit::Exit;
-use crate::report::Failure;
 use crate::report::field::Stamp;
 use crate::report::sync::{BehindField, ReplicaField, ReplicaSummary};
+use crate::report::{Failure, human};
 use crate::secrets::OF_TARGET;
 
 /// Makes an empty place a replica of the repository at `from`.
@@ -108,11 +109,12 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     if !wait(is_replica(store.as_ref()))? {
         return Err(SyncError::NotReplica.into());
     }
+    let mut opened = None;
     let (repository, owner_key) = match wait(identity(store.as_ref()))? {
         Some(of) => of,
         // Without a descriptor only a key slot says whose repository it is. Then "copal repair" writes a new one.
         None => {
-            let opened = context.open_with(&target, &context.credential()?)?;
+            let opened = opened.insert(context.open_with(&target, &context.credential()?)?);
             (opened.id(), opened.owner.verifying_key())
         }
     };
@@ -122,13 +124,24 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     let known = Met::of_machine(&state_dir).root_number();
     let scratch = Files::default();
     let job = JobContext { scratch: &scratch, ..job(store.as_ref(), repository, owner_key) };
-    let rebuilt = wait(rebuild_with(&job, &BTreeSet::new(), known))?;
+    let unnamed = wait(unnamed_packs(&job))?;
+    let genuine = match opened {
+        _ if unnamed.is_empty() => BTreeSet::new(),
+        Some(opened) => genuine(&opened, unnamed)?,
+        // What does not count is deleted by a later prune. So do not end the replica without a key.
+        None => {
+            let packs = human::things(unnamed.len() as u64, "pack", "packs");
+            context.report.note(&format!("no manifest names {packs}: to verify them takes the passphrase or a key"));
+            genuine(&context.open_with(&target, &context.credential()?)?, unnamed)?
+        }
+    };
+    let rebuilt = wait(rebuild_with(&job, &genuine, known))?;
     rebuild::tell(context, &rebuilt);
     wait(replica::end(store.as_ref()))?;
     forget_replica(&state_dir, target.location());
     let at = target.location();
     context.report.note(&format!("{at} is a repository of its own now, and no sync writes into it"));
-    Ok(Exit::Done)
+    Ok(rebuild::exit(&rebuilt))
 }
 
 pub(super) fn field(behind: &Behind) -> BehindField {

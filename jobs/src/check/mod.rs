@@ -129,9 +129,17 @@ pub async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<u64,
 /// Checks without noting anything. The caller may note the result later, with what else it has learned. The result is
 /// none if the newest state cannot be read: then nothing may be noted.
 pub async fn inspect(job: &JobContext<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
-    let budget = Budget::unlimited();
-    let mut inspected = inspect_from(job, (depth, Tables::All), &budget, Progress::default()).await?;
-    inspected.locate(job, &budget).await?;
+    inspect_until(job, depth, &Budget::unlimited()).await
+}
+
+/// Like [`inspect`], until the budget is over. The report says what was left; nothing notes where to continue.
+pub async fn inspect_until(
+    job: &JobContext<'_>,
+    depth: Depth,
+    budget: &Budget,
+) -> Result<(Report, Option<Harm>), JobError> {
+    let mut inspected = inspect_from(job, (depth, Tables::All), budget, Progress::default()).await?;
+    inspected.locate(job, budget).await?;
     let harm = inspected.to_note().cloned();
     Ok((inspected.report, harm))
 }

@@ -124,14 +124,16 @@ impl Look<'_> {
     }
 
     /// What is wrong if a pack is missing or has another length than recorded. A pack that is not in the listing is
-    /// looked up, because it may be newer than the listing.
+    /// looked up, because it may be newer than the listing. So is a pack that the state calls missing: another job may
+    /// have looked for it after the listing.
     async fn absence(
         &self,
         job: &JobContext<'_>,
         id: PackId,
         record: &PackRecord,
     ) -> Result<Option<Trouble>, JobError> {
-        match self.stored.length(&layout::pack(record.place, id)) == Some(record.length) {
+        let is_listed = self.stored.length(&layout::pack(record.place, id)) == Some(record.length);
+        match is_listed && !record.is_missing {
             true => Ok(None),
             false => absence(job, id, record).await,
         }

@@ -40,10 +40,12 @@ impl Pass<'_> {
             let Finding::Sound(table) = finding else { continue };
             let random = self.job.random();
             let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
-            writer.add_pack(id, Place::Packs, &table)?;
-            // A pack named before keeps its accept time, and what was found out about it stays true.
+            // A pack named before keeps its place and its accept time, and what was found out about it stays true.
             let before = before.get(&id);
-            let is_damaged = before.is_some_and(PackRecord::is_forged);
+            let place = before.map_or(Place::Packs, |before| before.place);
+            writer.add_pack(id, place, &table)?;
+            let harmed = before.filter(|before| stays_harmed(before));
+            let is_forged = harmed.is_some_and(PackRecord::is_forged);
             let is_proven = proven.contains(&id) || before.is_some_and(|before| before.is_proven);
             if before.is_none() && by_full_client && !is_proven {
                 self.doubt(domain, id, &table);
@@ -52,10 +54,10 @@ impl Pass<'_> {
                 domain,
                 kind: table.kind,
                 length: *length,
-                place: Place::Packs,
-                is_missing: false,
-                is_damaged,
-                read: if is_damaged { PackRecord::FORGED } else { Time(0) },
+                place,
+                is_missing: place == Place::Moved && harmed.is_some_and(|harmed| harmed.is_missing),
+                is_damaged: harmed.is_some_and(|harmed| harmed.is_damaged),
+                read: if is_forged { PackRecord::FORGED } else { Time(0) },
                 is_proven,
                 accepted: before.map_or(self.now, |before| before.accepted),
                 claim: before.map_or(Some(claim), |before| before.claim),
@@ -101,8 +103,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Clears the lost marks of ids and packs that are back, except packs found forged with the key. Entries of
-    /// forged packs that a prune had removed come back as lost.
+    /// Clears the lost marks of ids and packs that are back, except packs that stay harmed. Entries of such packs that a
+    /// prune had removed come back as lost.
     async fn clear_lost(
         &mut self,
         domain: DomainId,
@@ -117,13 +119,13 @@ impl Pass<'_> {
             copies
         };
         let lost = self.lost(domain, &copies(&|_| true)).await?;
-        let is_forged = |id: &PackId| before.get(id).is_some_and(PackRecord::is_forged);
+        let is_harmed = |id: &PackId| before.get(id).is_some_and(stays_harmed);
         let marked: BTreeSet<(ChunkId, PackTag)> = lost.iter().map(|(id, tag, _)| (*id, *tag)).collect();
-        for copy in copies(&is_forged).into_iter().filter(|copy| !marked.contains(copy)) {
+        for copy in copies(&is_harmed).into_iter().filter(|copy| !marked.contains(copy)) {
             let mark = Mark { bits: Bits::LOST | Bits::WANTED, time: self.now };
             self.proposal.overlay.entry(domain).or_default().insert(copy, mark);
         }
-        let whole = copies(&|id| !is_forged(id));
+        let whole = copies(&|id| !is_harmed(id));
         for (id, tag, old) in lost {
             let at = whole.partition_point(|copy| *copy < (id, tag));
             if whole.get(at).is_some_and(|copy| *copy == (id, tag) || (tag == PackTag::NONE && copy.0 == id)) {
@@ -192,6 +194,12 @@ impl Pass<'_> {
         }
         Ok(folded)
     }
+}
+
+/// Whether a pack stays harmed although it is named again. Only opening it acquits a forged pack. And nobody has looked
+/// for a pack that a prune has made: ingest looks into `packs/`.
+fn stays_harmed(record: &PackRecord) -> bool {
+    record.is_forged() || (record.place == Place::Moved && (record.is_missing || record.is_damaged))
 }
 
 /// The sound packs and their tables.

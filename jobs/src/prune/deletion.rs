@@ -42,7 +42,7 @@ pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> +
 }
 
 /// Deletes the doomed objects of a root, except those that are needed. Records the names first, so that a rebuild does
-/// not rely on an object that is about to go. The root must still exist.
+/// not rely on an object that is about to go. The root must still exist, and no rebuild may have come after it.
 ///
 /// Anybody who may write states may doom. So a pack doomed neither by this run (`own`) nor by a recorded prune stays
 /// until it is as old as an orphan: a client may be about to name it. Packs in `claimed` stay too, and stay doomed.
@@ -96,7 +96,9 @@ pub(super) async fn delete_doomed(
             continue;
         }
         record(job, (root.number, hash), &part).await?;
-        if !view::is_there(job.store, root.number, hash).await? {
+        // A rebuild deletes no root, and counts the packs that it has found before they were recorded.
+        let is_rebuilt = view::is_rebuilt_since(job.store, view).await?;
+        if is_rebuilt || !view::is_there(job.store, root.number, hash).await? {
             return Ok(Cleared::default());
         }
         let keys: Vec<Key> = part.iter().map(|name| objects::key(name.to_string())).collect();

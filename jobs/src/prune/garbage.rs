@@ -19,8 +19,8 @@ use crate::stored::Stored;
 use crate::view::View;
 
 /// Dooms orphans: objects that no root names and that are too old to belong to a running job. Packs that a rebuild has
-/// left out stay for the same time after it, and at least for the grace period. So do runs, as evidence for another
-/// rebuild.
+/// left out stay for the same time after it, and at least for the grace period, so that a person can act. A replica even
+/// has all packs whose deletion the prunes of its source have recorded. Runs stay as long: another rebuild reads them.
 pub(super) async fn doom_orphans(
     job: &JobContext<'_>,
     (view, claimed): (&View, &BTreeSet<PackId>),
@@ -50,12 +50,12 @@ pub(super) async fn doom_orphans(
             // A root that cannot be read may name the run.
             Prunable::Run(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
         };
-        let doomed = view.state.doomed.get(&name).map(|record| record.state);
-        if is_named || doomed == Some(DoomedState::Doomed) {
+        let is_doomed = view.state.doomed.get(&name).is_some_and(|record| record.state == DoomedState::Doomed);
+        if is_named || is_doomed {
             continue;
         }
         let tells = !matches!(name, Prunable::Segment(_));
-        if is_rebuilt && tells && doomed.is_none() {
+        if is_rebuilt && tells {
             continue;
         }
         proposal.doom(view, name, now);

@@ -26,11 +26,16 @@ pub(super) async fn delete_old_roots(job: &JobContext<'_>, report: &mut Report) 
     let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
     let newest = view::newest_number(job.store).await?;
     let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
-    let old = listed.iter().skip(windows().roots_kept.saturating_add(passed));
+    // The listing has the newest root first.
+    let ascending = listed.iter().skip(windows().roots_kept.saturating_add(passed)).rev();
     let baseline = baseline::newest(job).await?.map_or(u64::MAX, |(number, _)| number);
-    let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
-    let old = old.filter(|root| layout::root_number(root.key.as_str()).is_some_and(|number| number < baseline));
-    let mut old: Vec<_> = old.collect();
+    // Ends at the first root that stays, even if the time of a newer one is earlier: a writer that finds its base there
+    // takes it that no newer root was deleted.
+    let old = ascending.take_while(|root| {
+        let is_old = now.since(Time(root.stat.created.0)) >= windows().roots_age;
+        is_old && layout::root_number(root.key.as_str()).is_some_and(|number| number < baseline)
+    });
+    let old: Vec<_> = old.collect();
     if old.is_empty() {
         return Ok(());
     }
@@ -44,8 +49,6 @@ pub(super) async fn delete_old_roots(job: &JobContext<'_>, report: &mut Report) 
     }
     let runs = objects::list(job.store, "state/").await?;
     let lengths: BTreeMap<Key, u64> = runs.into_iter().map(|run| (run.key, run.stat.length)).collect();
-    // The listing has the newest root first.
-    old.reverse();
     for root in old {
         let runs = runs_of(job, root.key.as_str()).await?.unwrap_or_default();
         objects::delete(job.store, slice::from_ref(&root.key)).await?;

@@ -72,6 +72,7 @@ pub(super) async fn read_packs(
         for listed in objects::list(job.store, prefix).await? {
             let name = listed.key.as_str();
             if Prunable::parse(name).is_some_and(|name| deleted.contains(&name)) {
+                report.packs_recorded += 1;
                 continue;
             }
             let Some((place, id)) = layout::pack_of(name) else { continue };

@@ -54,6 +54,8 @@ pub struct Report {
     pub entries: u64,
     /// Packs that were left out, with reasons.
     pub packs_left_out: Vec<(String, String)>,
+    /// Packs that are still there and do not count, because a prune has recorded their deletion.
+    pub packs_recorded: u64,
     /// Manifests that do not count, with reasons.
     pub manifests_left_out: Vec<(String, String)>,
     /// Expiries that do not count, or not for every snapshot that they name, with reasons.

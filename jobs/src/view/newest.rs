@@ -209,6 +209,33 @@ pub async fn is_superseded(store: &dyn Store, view: &View) -> Result<bool, Store
     Ok(Listed::read(store).await?.newest(&view.unreached).is_some_and(|newest| newest > view.number()))
 }
 
+/// Whether a rebuild has made a root that is newer than the view's. No root ever has the number before that of a
+/// rebuilt root, so there is a gap between the numbers of the newer roots.
+pub(crate) async fn is_rebuilt_since(store: &dyn Store, view: &View) -> Result<bool, StoreError> {
+    let (mut newer, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list("roots/", after.as_ref(), PAGE).await?;
+        after = page.objects.last().map(|last| last.key.clone());
+        let numbers = page.objects.iter().filter_map(|root| layout::root_number(root.key.as_str()));
+        let numbers: Vec<u64> = numbers.collect();
+        let is_all = numbers.last().is_some_and(|lowest| *lowest <= view.number());
+        newer.extend(numbers.into_iter().filter(|number| *number > view.number()));
+        if is_all || !page.more {
+            break;
+        }
+    }
+    // Numbers that no reader believes tell of no rebuild, and the next writer steps over unreached ones.
+    let highest = reached(view.number(), ROOT_LEAP, newer.iter().copied());
+    let mut before = view.number();
+    for number in newer.into_iter().rev().filter(|number| *number <= highest) {
+        if number > before + 1 && !view.unreached.contains(&number) {
+            return Ok(true);
+        }
+        before = number;
+    }
+    Ok(false)
+}
+
 /// How often in a row the same newest root may turn out incomplete before it counts as lost.
 const ATTEMPTS: u32 = 8;
 /// How many roots without a reachable base are passed over at most.

@@ -71,8 +71,9 @@ pub(super) fn permit(law: &Law, expired: Signed<'_>, now: &Picture) -> Result<()
     let Some(Count::N(last)) = policy.rules().counts[Period::Last as usize] else {
         return Err(format!("change {number} holds no policy of the simulation"));
     };
-    let age =
-        |of: &SnapshotRecord| (choose_time(of.client_time, of.accepted, of.by_full_client), of.client_time, of.id);
+    let age = |of: &SnapshotRecord| {
+        (choose_time(of.client_time, of.accepted, of.by_full_client), of.client_time, of.accepted, of.id)
+    };
     let kept = || now.state.snapshots.iter().filter(|(_, of)| !of.partial && of.state == SnapshotState::Kept);
     let newer = kept().filter(|other| Series::of(*other) == series && age(other.1) > age(snapshot));
     match newer.count() {

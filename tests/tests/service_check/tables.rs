@@ -7,9 +7,10 @@ use copal_format::layout;
 use copal_format::pack::PackKind;
 use copal_jobs::check::{Depth, Tables, check, check_until};
 use copal_jobs::prune::{Options, prune};
+use copal_store::fault::{Fate, Fault};
 use copal_store::record::Record;
 use copal_store::{Op, Store};
-use copal_tests::kit::{DAY, World, noise};
+use copal_tests::kit::{Client, DAY, World, noise};
 use futures::executor::block_on;
 
 use crate::service_budget::asked;
@@ -73,6 +74,40 @@ fn a_data_pack_that_is_gone_or_too_short_is_found_without_reading_it() {
         let record = &world.view().state.packs[&layout::pack_of(&packs[0]).unwrap().1];
         assert_eq!((record.is_missing, record.is_damaged), (is_gone, !is_gone));
     }
+}
+
+/// A pack is lost, and another check finds that out. Then a backup merges the segments, and the old ones go.
+fn overtake(world: &World, client: &Client, pack: &str) {
+    let before = world.view().state.segments;
+    world.destroy(pack);
+    assert!(!world.check().is_ok());
+    world.back_up(client, &noise(9, 60, 2_000));
+    let after = world.view().state.segments;
+    let gone = before.into_keys().filter(|segment| !after.contains_key(segment));
+    let gone: Vec<String> = gone.map(|(_, hash)| layout::segment(hash)).collect();
+    assert!(!gone.is_empty());
+    gone.iter().for_each(|name| world.destroy(name));
+}
+
+#[test]
+fn a_listing_acquits_no_pack_that_was_found_missing_after_it() {
+    let (world, packs) = begin();
+    let world: &'static World = Box::leak(Box::new(world));
+    let (client, lost) = (world.register(2, Role::Full), packs[0].clone());
+    let (mut is_listed, mut is_overtaken) = (false, false);
+    // After the check has listed the packs, before it reads the index.
+    let store = Fault::new(&world.store, move |call| {
+        is_listed |= call.op == Op::List && call.key.starts_with("packs/");
+        if is_listed && call.key.starts_with("index/") && !std::mem::replace(&mut is_overtaken, true) {
+            // A thread of its own: the check waits in the executor of this one.
+            std::thread::scope(|scope| scope.spawn(|| overtake(world, &client, &lost)).join().expect("it ends well"));
+        }
+        Fate::Proceed
+    });
+    let depth = Depth::Data { part: 0, parts: 30 };
+    let report = block_on(check_until(&world.job_of(&store), (depth, Tables::Share), &asked(1_000))).unwrap();
+    assert!(report.findings.iter().any(|finding| finding.object == packs[0]), "{:?}", report.findings);
+    assert!(world.view().state.packs[&layout::pack_of(&packs[0]).unwrap().1].is_missing);
 }
 
 #[test]

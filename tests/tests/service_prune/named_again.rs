@@ -1,8 +1,12 @@
 //! Named again: a pack of which a prune has removed entries, and which its client names once more, is the pack it was.
+//! So is a pack that a prune has made.
+
+use std::time::Duration;
 
 use copal_format::client::Role;
 use copal_format::index::Status;
-use copal_format::pack::Pack;
+use copal_format::layout::{self, Place};
+use copal_format::pack::{self, Pack, PackKind};
 use copal_format::receipt::Outcome;
 use copal_format::repository::IngestBy;
 use copal_jobs::check::{self, Harm};
@@ -11,6 +15,7 @@ use copal_tests::kit::craft::{data_pack, id, tree_pack};
 use copal_tests::kit::{Client, Slow, World};
 use futures::executor::block_on;
 
+use super::moves::mostly_forgotten;
 use super::{DAY, forget};
 
 /// A repository in which a prune has removed the first of a pack's two chunks from the index. The second one is needed,
@@ -75,4 +80,45 @@ fn a_forged_pack_that_is_named_again_after_a_prune_has_removed_its_first_entry_s
         assert_eq!([1, 2].map(|chunk| status(&world, &client, chunk)), [Status::Lost; 2]);
         world.prune(DAY);
     }
+}
+
+/// Lets a client store and name the bytes of a pack that a prune has made. Returns the name that the prune gave it.
+fn name_moved(world: &World, client: &Client, lose: impl Fn(&str)) -> String {
+    let is_data = |name: &String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
+    let moved = world.names("moved/").into_iter().find(is_data).expect("a prune has moved data");
+    let (pack, bytes) = (layout::pack_of(&moved).unwrap().1, world.read(&moved));
+    lose(&moved);
+    let named = (pack, bytes.len() as u64);
+    world.put(&layout::pack(Place::Packs, pack), bytes);
+    let number = world.put_manifest(client, &world.manifest(client, &[named], None));
+    world.ingest().unwrap();
+    assert_eq!(world.receipt(client, number).outcome, Outcome::Accepted);
+    moved
+}
+
+#[test]
+fn a_pack_that_a_prune_has_made_and_that_a_client_names_stays_where_it_is_and_stops_no_prune() {
+    let (world, client) = World::with_client();
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    world.prune(Duration::ZERO);
+    let moved = name_moved(&world, &client, |_| ());
+    let record = &world.view().state.packs[&layout::pack_of(&moved).unwrap().1];
+    assert_eq!((record.place, record.is_missing), (Place::Moved, false));
+    world.prune_and_wait(3, 8 * DAY);
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    assert_eq!(world.restore(kept), Ok(tree));
+}
+
+#[test]
+fn a_pack_that_a_prune_has_made_and_that_is_missing_stays_so_although_a_client_names_it() {
+    let (world, client) = World::with_client();
+    mostly_forgotten(&world, &client);
+    world.prune(Duration::ZERO);
+    let moved = name_moved(&world, &client, |moved| {
+        world.destroy(moved);
+        assert!(!world.check().is_ok());
+    });
+    let record = &world.view().state.packs[&layout::pack_of(&moved).unwrap().1];
+    assert_eq!((record.place, record.is_missing), (Place::Moved, true));
+    world.prune(DAY);
 }

@@ -272,3 +272,32 @@ fn copies_that_another_prune_deletes_as_orphans_are_named_by_no_root() {
         world.try_prune(&options).unwrap();
     });
 }
+
+#[test]
+fn a_prune_that_slept_while_the_index_was_rebuilt_deletes_nothing_that_the_new_state_may_count() {
+    let (world, client) = World::with_client();
+    let tree = files(1, 4, 3000);
+    let old = world.back_up(&client, &tree);
+    let kept = world.back_up(&client, &files(2, 4, 3000));
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    let before = world.view().number();
+    let world = Arc::new(world);
+    let (mut has_doomed, mut has_slept) = (false, false);
+    // After the root that dooms the packs, and before their deletion is recorded.
+    let is_meant = move |op, key: &str| {
+        has_doomed |= op == Op::Create && key.starts_with("roots/");
+        has_doomed && op == Op::Stat && key.starts_with("packs/") && !std::mem::replace(&mut has_slept, true)
+    };
+    let (ended, _) = beside(&world, Duration::ZERO, is_meant, move |world| {
+        world.rebuild();
+        world.change(&client, vec![Operation::Undelete(vec![old])]);
+    });
+    assert!(ended.unwrap().packs_dead > 0);
+    assert!(world.view().number() > before + 1000, "there was a rebuild");
+    for _ in 0..3 {
+        assert_eq!(world.restore(old).as_ref(), Ok(&tree));
+        assert!(world.restore(kept).is_ok());
+        world.wait_and_prune(1, DAY * 8);
+    }
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}

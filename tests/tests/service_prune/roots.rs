@@ -44,3 +44,24 @@ fn a_damaged_old_root_does_not_stop_a_prune_and_leaves_with_its_time() {
     world.try_prune(&options).unwrap();
     assert!(!world.has(&damaged));
 }
+
+#[test]
+fn no_root_goes_before_an_older_one_even_if_its_time_is_earlier() {
+    let (world, client) = World::with_client();
+    for number in 0..110 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.wait(DAY * 8);
+    // A sync brings a root again that was lost here.
+    let oldest = world.names("roots/").pop().unwrap();
+    let bytes = world.read(&oldest);
+    world.destroy(&oldest);
+    world.put(&oldest, bytes);
+    let roots = world.names("roots/");
+    world.prune(DAY);
+    assert!(roots.iter().all(|root| world.has(root)));
+    world.wait(DAY * 8);
+    world.prune(DAY);
+    let left = world.names("roots/");
+    assert!(!left.contains(&oldest) && (100..=103).contains(&left.len()), "{} roots", left.len());
+}
