@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
-use copal_engine::read::SignedSnapshot;
+use copal_engine::read::{Allowance, SignedSnapshot};
 use copal_format::change::{Change, Operation};
 use copal_format::client::ClientRecord;
 use copal_format::id::{ClientId, DomainId, TagId};
@@ -23,14 +23,12 @@ use copal_store::{Store, StoreError};
 use futures::future::join3;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use self::allowance::Allowance;
 use crate::causes::with_causes;
 use crate::listed::{Description, Listed, SnapshotKey};
 use crate::reader::{BlockReader, PageReader};
 use crate::repository::Repository;
 use crate::wait::wait;
 
-mod allowance;
 mod snapshot;
 
 pub use snapshot::Snapshot;
@@ -111,12 +109,16 @@ impl History {
                 None => unread.push((key, record)),
             }
         }
-        let allowance = Allowance::of(&signers, view.state.snapshots.keys());
-        allowance.charge(&history.snapshots);
+        let allowances = allowances(&signers, view);
+        // What is held already takes its room.
+        for held in &history.snapshots {
+            let _ = allowances.get(&held.key.0).map(|left| left.take(&held.info));
+        }
         let open = |((key, record), manifest): (&Row<'_>, _)| {
             let signer = signer(key).ok_or_else(|| no_record(key.0))?;
             let snapshot = read_snapshot(repository, manifest, **key, record, signer)?;
-            allowance.take(key.0, &snapshot.info).map(|()| snapshot)
+            let taken = allowances.get(&key.0).map_or(Ok(()), |left| left.take(&snapshot.info));
+            taken.map(|()| snapshot).map_err(|error| error.to_string())
         };
         let read = |rows| wait(objects::read_many(store, &names(rows)));
         let batches = std::iter::once((first.as_slice(), manifests));
@@ -165,6 +167,15 @@ type Row<'a> = (&'a SnapshotKey, &'a SnapshotRecord);
 
 /// The records of clients; `None` where the record is lost or damaged.
 type Signers = BTreeMap<ClientId, Option<ClientRecord>>;
+
+/// What the descriptions of each write-only client may take.
+fn allowances(signers: &Signers, view: &View) -> BTreeMap<ClientId, Allowance> {
+    let of = |signer: &ClientRecord| {
+        let snapshots = view.state.snapshots.range((signer.client, 0)..=(signer.client, u64::MAX)).count();
+        Some((signer.client, Allowance::of(signer.role, DESCRIPTIONS, snapshots)?))
+    };
+    signers.values().flatten().filter_map(of).collect()
+}
 
 /// Calls `act` with each item, on all cores: opening a description takes a quarter of a millisecond.
 fn on_all_cores<T: Send, R: Send>(mut items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
@@ -295,6 +306,8 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
+/// Bytes of memory that the descriptions of a write-only client may take, however few snapshots it has.
+const DESCRIPTIONS: u64 = 256 << 20;
 /// The least descriptions for a thread: fewer are not worth one.
 const FEW: usize = 8;
 /// Manifests held at once, and client records read at once.

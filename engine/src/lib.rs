@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+pub mod difference;
 pub mod read;
 pub mod restore;
 pub mod ingest;

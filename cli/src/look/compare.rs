@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use copal_client::reader::{EntryStream, PageReader, TreeError};
+use copal_engine::difference::{Difference, difference};
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::tree::{Change as TreeChange, DiffStep, Entry, EntryKind, TreeDiff};
@@ -28,7 +29,7 @@ pub fn compare(
     mut found: impl FnMut(DiffRow) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut tell = |before: Option<&Entry>, after: Option<&Entry>| match difference(before, after) {
-        Some(change) => found(row(change, before, after)),
+        Some(how) => found(row(change_of(how), before, after)),
         None => Ok(()),
     };
     if before.path == after.path {
@@ -103,27 +104,13 @@ impl<'a> Below<'a> {
     }
 }
 
-/// How two entries of one path differ; none if only in inode, ctime or birth time, which no restore sets.
-fn difference(before: Option<&Entry>, after: Option<&Entry>) -> Option<Change> {
-    let (before, after) = match (before, after) {
-        (Some(before), Some(after)) => (before, after),
-        (None, Some(_)) => return Some(Change::Added),
-        (Some(_), None) => return Some(Change::Removed),
-        (None, None) => return None,
-    };
-    let (old, new) = (&before.extras, &after.extras);
-    if before.kind() != after.kind() {
-        Some(Change::Type)
-    } else if (before.size, &before.content, &old.holes, &old.link_target, old.device)
-        != (after.size, &after.content, &new.holes, &new.link_target, new.device)
-    {
-        Some(Change::Modified)
-    } else if (before.mode, &before.owner, before.mtime, &old.xattrs, old.hardlink.is_some())
-        != (after.mode, &after.owner, after.mtime, &new.xattrs, new.hardlink.is_some())
-    {
-        Some(Change::Metadata)
-    } else {
-        None
+fn change_of(how: Difference) -> Change {
+    match how {
+        Difference::Added => Change::Added,
+        Difference::Removed => Change::Removed,
+        Difference::Type => Change::Type,
+        Difference::Modified => Change::Modified,
+        Difference::Metadata => Change::Metadata,
     }
 }
 

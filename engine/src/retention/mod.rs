@@ -4,9 +4,11 @@
 //! of each of the first 7 days (buckets) that have one; if there are fewer, also the oldest snapshot. A `within` rule
 //! looks back from the newest snapshot, not from now: a source no longer backed up keeps its last snapshots.
 
+mod domains;
 mod expire;
 mod guard;
 
+pub use domains::tag_domains;
 pub use expire::{Weighed, expirable, permits, weigh};
 pub use guard::{Held, Protection, Suspicion, held, protected, protected_if};
 

@@ -3,11 +3,14 @@
 use copal_format::client::Role;
 use copal_format::id::{ClientId, ObjectHash};
 use copal_format::layout;
+use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
+use copal_wasm::client::HostKeys;
 use copal_wasm::devices::Last;
+use copal_wasm::enrollment::Enrollment;
 use copal_wasm::fault::Code;
 
-use super::seat::{Browser, files};
+use super::seat::{Browser, LATER, files};
 
 /// The versions of a client's record in the store.
 fn versions(browser: &Browser, id: ClientId) -> Vec<(u64, Vec<u8>)> {
@@ -67,4 +70,28 @@ fn a_renamed_device_is_the_same_and_goes_on_saving() {
         (Some("desk"), known.len() as u64, true)
     );
     browser.world.back_up(&client, &files(2, 3, 500));
+}
+
+#[test]
+fn descriptions_of_a_write_only_device_that_are_too_long_together_are_not_held_and_all_others_are() {
+    let browser = Browser::new();
+    let own = browser.back_up(LATER, &files(1, 3, 500), &[], usize::MAX);
+    let line = browser.invite();
+    let enrollment = Enrollment::parse(&line.encode()).unwrap();
+    let known = versions(&browser, line.client);
+    let joined = enrollment.join(&browser.descriptor, &known, Time(2), &[6; 96], HostKeys::default()).unwrap();
+    browser.world.put(&joined.key, joined.bytes);
+    let device = Browser { client: joined.client, ..browser };
+    // A megabyte that is sealed into little.
+    let paths: Vec<Vec<u8>> = (0..250).map(|number| format!("{number:04}").repeat(1_000).into_bytes()).collect();
+    for at in 0..40 {
+        let info = SnapshotInfo { paths: paths.clone(), ..SnapshotInfo::default() };
+        device.go_on(device.begin_with(LATER + at, info, &[]), &files(2, 1, 500), usize::MAX);
+    }
+    let library = device.library();
+    let (listed, problems) = (library.snapshots(), library.problems());
+    assert_eq!(listed.len() + problems.len(), 41);
+    assert!((1..20).contains(&problems.len()), "{} of 41", problems.len());
+    assert!(problems.iter().all(|(_, why)| why.contains("too long to be held in memory")), "{problems:?}");
+    assert!(listed.iter().any(|snapshot| snapshot.id == own.snapshot));
 }

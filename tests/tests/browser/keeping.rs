@@ -11,7 +11,7 @@ use copal_format::layout;
 use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
-use copal_tests::kit::{Client, DAY, World, guarded, keep_last};
+use copal_tests::kit::{Client, DAY, World, guarded, keep_last, tree};
 use copal_wasm::fault::Code;
 use copal_wasm::keeping::{Foresight, Rules};
 use futures::executor::block_on;
@@ -120,6 +120,18 @@ fn what_the_page_sets_of_tags_holds_grace_and_zone_is_in_the_policy() {
     assert_eq!(policy.zone(), "CET-1CEST,M3.5.0,M10.5.0/3");
     let off = keeping.with(&Rules { hold: Some(None), tags: Some(Vec::new()), ..rules }).unwrap();
     assert_eq!((off.hold(), off.rules().tags.len()), (None, 0));
+}
+
+#[test]
+fn a_tag_counts_in_the_shared_domain_and_for_the_snapshots_of_a_client_whose_record_is_damaged() {
+    let browser = Browser::new();
+    let device = browser.world.register(2, Role::WriteOnly);
+    browser.world.back_up(&device, &tree([("a", &b"content"[..])]));
+    browser.world.flip(&layout::client(device.id, 1));
+    let shared = browser.descriptor.shared_domain;
+    let id = |domain| DomainKeys::new(&browser.owner.secret().domain_key(domain)).tag_id("taxes");
+    let ids = browser.library().tag_ids(&["taxes".to_owned()]);
+    assert_eq!(ids, [[id(device.domain)], [id(shared)]], "in the order of the domains");
 }
 
 #[test]

@@ -3,11 +3,12 @@
 
 use copal_format::client::Role;
 use copal_format::extent::Extent;
-use copal_format::id::{DomainId, OwnerFingerprint};
+use copal_format::id::OwnerFingerprint;
 use copal_format::keys::domain::DomainKeys;
 use copal_format::layout;
 use copal_format::repository::{Descriptor, IngestBy};
 use copal_format::time::Time;
+use copal_format::tree::{Entry, EntryKind, Mode};
 use copal_tests::kit::{Tree, noise, path, tree};
 use copal_wasm::backup::{Action, Verdict};
 use copal_wasm::client::Client;
@@ -15,7 +16,9 @@ use copal_wasm::fault::{Code, Fault};
 use copal_wasm::look::Comparison;
 use copal_wasm::sealer::Sealer;
 use copal_wasm::view::Read;
+use futures::executor::block_on;
 
+mod comparing;
 mod devices;
 mod keeping;
 mod marking;
@@ -170,6 +173,40 @@ fn a_chunk_under_another_name_is_not_sealed() {
 }
 
 #[test]
+fn a_directory_of_which_a_snapshot_has_only_the_content_is_listed_too() {
+    let browser = Browser::new();
+    let client = browser.world.register(1, Role::Full);
+    let job = browser.world.job();
+    let mut run = client.begin(&job).unwrap();
+    let names = ["apart/a", "apart/below/b", "apart/c", "file"];
+    let entries = names.map(|name| Entry::new(path(name), Mode::new(EntryKind::File, 0o644)));
+    let packs = block_on(run.take_entries(&job, b"a chunk", |_| entries.to_vec())).unwrap();
+    let snapshot = block_on(client.commit_run(&job, &browser.world.view(), &mut run, packs, false)).unwrap();
+
+    let library = browser.library();
+    let tree = library.tree(snapshot).unwrap();
+    for (directory, expected) in [
+        ("", &["apart", "file"][..]),
+        ("apart", &["apart/a", "apart/below", "apart/c"]),
+        ("apart/below", &["apart/below/b"]),
+    ] {
+        for limit in [1, 10] {
+            let (mut names, mut next) = (Vec::new(), None);
+            loop {
+                let listing = tree.list(&path(directory), next.as_ref(), limit);
+                listing.needs.iter().for_each(|read| library.supply(read, browser.fetch(read)));
+                names.extend(listing.entries.iter().map(|entry| entry.path.to_string()));
+                if listing.needs.is_empty() && listing.next.is_none() {
+                    break;
+                }
+                next = listing.next.or(next);
+            }
+            assert_eq!(names, expected, "{directory}");
+        }
+    }
+}
+
+#[test]
 fn entries_are_listed_and_compared_part_by_part() {
     let browser = Browser::new();
     let mut files: Tree = (0..300).map(|at| (path(&format!("many/f{at:04}")), vec![at as u8; 40])).collect();
@@ -203,7 +240,7 @@ fn entries_are_listed_and_compared_part_by_part() {
     loop {
         let part = comparison.next(1).unwrap();
         part.needs.iter().for_each(|read| library.supply(read, browser.fetch(read)));
-        changes.extend(part.changes.into_iter().map(|change| change.path.to_string()));
+        changes.extend(part.changes.into_iter().map(|(_, change)| change.path.to_string()));
         if part.is_done {
             break;
         }
@@ -244,25 +281,8 @@ fn a_revoked_client_is_told() {
 #[test]
 fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
     let browser = Browser::new();
-    let owner = browser.owner.secret();
-    let id = copal_format::id::ClientId([9; 16]);
-    let domain = DomainId([8; 16]);
-    let line = copal_format::enrollment::Enrollment {
-        repository: owner.repository(),
-        client: id,
-        domain,
-        owner: owner.fingerprint(),
-        seed: copal_format::keys::secret::Secret::new([5; 32]),
-        expires: Time(9),
-        domain_key: Some(owner.domain_key(domain)),
-        address: "https://backup.example".to_owned(),
-    };
-    let first = copal_format::client::ClientRecord {
-        sealed_name: b"sealed".to_vec(),
-        enrollment: Some(line.public()),
-        ..copal_format::client::ClientRecord::new(id, Role::WriteOnly, domain, Time(1))
-    };
-    browser.world.put(&layout::client(id, 1), first.sign(owner.repository(), &owner.signing_key()));
+    let line = browser.invite();
+    let id = line.client;
     let records = [(1, browser.world.read(&layout::client(id, 1)))];
     let enrollment = copal_wasm::enrollment::Enrollment::parse(&line.encode()).unwrap();
     let host = copal_wasm::client::HostKeys::default();

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::client::{ClientRecord, Role};
+use copal_format::enrollment::Enrollment;
+use copal_format::id::{ClientId, DomainId, ObjectHash, SnapshotId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
@@ -84,14 +86,15 @@ impl Browser {
     }
 
     pub(crate) fn begin(&self, now: i64, kept: &[&[u8]]) -> Backup {
+        let (host, label) = ("browser".to_owned(), "test".to_owned());
+        self.begin_with(now, SnapshotInfo { host, label, ..SnapshotInfo::default() }, kept)
+    }
+
+    /// Begins a run with this description.
+    pub(crate) fn begin_with(&self, now: i64, info: SnapshotInfo, kept: &[&[u8]]) -> Backup {
         let mut random = self.random.borrow_mut();
-        let start = Start {
-            random: random.bytes(),
-            kept_salt: random.bytes(),
-            now: Time(now),
-            info: SnapshotInfo { host: "browser".to_owned(), label: "test".to_owned(), ..SnapshotInfo::default() },
-            pack_target: 16 << 10,
-        };
+        let start =
+            Start { random: random.bytes(), kept_salt: random.bytes(), now: Time(now), info, pack_target: 16 << 10 };
         let compressors = Box::new(sealer::compressor);
         let begun = Backup::begin(self.client.clone(), &self.descriptor, self.view(), &start, compressors);
         let mut backup = begun.unwrap();
@@ -100,6 +103,29 @@ impl Browser {
         }
         kept.iter().for_each(|kept| assert!(backup.parent(kept.to_vec())));
         backup
+    }
+
+    /// Lets a write-only device join; gives its enrollment line.
+    pub(crate) fn invite(&self) -> Enrollment {
+        let owner = self.owner.secret();
+        let (client, domain) = (ClientId([9; 16]), DomainId([8; 16]));
+        let line = Enrollment {
+            repository: owner.repository(),
+            client,
+            domain,
+            owner: owner.fingerprint(),
+            seed: Secret::new([5; 32]),
+            expires: Time(9),
+            domain_key: Some(owner.domain_key(domain)),
+            address: "https://backup.example".to_owned(),
+        };
+        let first = ClientRecord {
+            sealed_name: b"sealed".to_vec(),
+            enrollment: Some(line.public()),
+            ..ClientRecord::new(client, Role::WriteOnly, domain, Time(1))
+        };
+        self.world.put(&layout::client(client, 1), first.sign(owner.repository(), &owner.signing_key()));
+        line
     }
 
     /// Takes files, whose time is that of their content's length, up to a number; claims a checkpoint or the snapshot.

@@ -3,7 +3,6 @@
 
 mod claim;
 mod compare;
-pub mod excludes;
 mod files;
 mod sealing;
 

@@ -1,6 +1,7 @@
 //! Backup: a client's run, for JavaScript.
 
 use copal_format::compress::Compress;
+use copal_format::exclusions::Exclusions;
 use copal_format::order;
 use copal_format::path::TreePath;
 use copal_format::snapshot::SnapshotInfo;
@@ -17,7 +18,6 @@ use super::convert::{
 };
 use super::owner::Descriptor;
 use super::view::View;
-use crate::backup::excludes::exclusions;
 use crate::backup::{self, Action, FileFacts, FileKind, Start};
 use crate::fault::Fault;
 
@@ -41,11 +41,9 @@ impl Backup {
         let random = Zeroizing::new(bytes_field(start, "random")?);
         let mut paths: Vec<Vec<u8>> = texts_field(start, "paths")?.into_iter().map(String::into_bytes).collect();
         order::sort(&mut paths);
-        let excludes = field(start, "excludes");
-        let exclusions = match excludes.is_undefined() {
-            true => None,
-            false => exclusions(&texts_field(start, "excludes")?),
-        };
+        // No list of patterns would tell a restore that deletes all that must stay, so the snapshot has none.
+        let hides_entries = field(start, "hidesEntries").is_truthy();
+        let exclusions = hides_entries.then(|| Exclusions { is_cut: true, ..Exclusions::default() });
         let mut begin = Start {
             random: exact(&random, "random")?,
             kept_salt: exact(&bytes_field(start, "keptRandom")?, "keptRandom")?,

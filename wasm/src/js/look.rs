@@ -1,5 +1,6 @@
 //! Look: snapshots and their trees, for JavaScript.
 
+use copal_engine::difference::Difference;
 use copal_format::client::Role;
 use copal_format::id::{ClientId, SnapshotId};
 use copal_format::path::TreePath;
@@ -16,7 +17,7 @@ use super::convert::{
 use super::owner::{Descriptor, Owner};
 use super::view::View;
 use crate::fault::Fault;
-use crate::look::{self, History, Listing, Opened, Piece, Range, Snapshot, id_of, is_same_content, path_of};
+use crate::look::{self, History, Listing, Opened, Piece, Range, Snapshot, id_of, path_of};
 
 #[wasm_bindgen]
 pub struct Library(pub(super) look::Library);
@@ -290,13 +291,12 @@ fn listing(listing: &Listing) -> Object {
     }
 }
 
-fn change(change: &Change) -> Object {
-    let is_metadata = change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(a, b)| is_same_content(a, b));
+fn change((how, change): &(Difference, Change)) -> Object {
     object! {
         "path": change.path.to_string(),
         "before": optional(change.before.as_ref().map(entry)),
         "after": optional(change.after.as_ref().map(entry)),
-        "isMetadata": is_metadata,
+        "isMetadata": *how == Difference::Metadata,
     }
 }
 

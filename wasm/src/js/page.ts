@@ -27,7 +27,8 @@ export interface BackupStart {
   /** 128 random bytes: session key, its wrapping, the packs' names. Overwritten by you afterwards. */ random: Uint8Array;
   /** 16 random bytes for the kept tree. */ keptRandom: Uint8Array;
   now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
-  program: string; user: string; /** Patterns of what the scan left out (source/excludes.ts). */ excludes?: string[]; packTarget?: number /* default 16 MiB */;
+  program: string; user: string; packTarget?: number /* default 16 MiB */;
+  /** Whether you may not see all entries, as in a browser: the snapshot says so, and a restore that deletes deletes nothing for it. */ hidesEntries?: boolean;
   /** The one of the module for sealing, for what the session seals itself. It must outlive the session. */
   compressor: { compress(raw: Uint8Array, level: number): Uint8Array | undefined };
 }

@@ -1,5 +1,6 @@
 //! Comparison: the changes between two snapshots, part by part.
 
+use copal_engine::difference::{Difference, difference};
 use copal_format::tree::{Change, DiffStep, TreeDiff};
 
 use super::Obstacle;
@@ -14,13 +15,13 @@ pub struct Comparison {
     diff: TreeDiff,
 }
 
-/// A part of the changes, or the reads that are needed first.
+/// A part of the changes, or the reads that are needed first; never both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
-    /// The changes.
-    pub changes: Vec<Change>,
+    /// The changes, and what differs.
+    pub changes: Vec<(Difference, Change)>,
     /// Whether there are no more changes.
     pub is_done: bool,
 }
@@ -37,7 +38,11 @@ impl Comparison {
         let mut found = Changes::default();
         while found.changes.len() < limit.max(1) {
             match self.diff.step() {
-                DiffStep::Change(change) => found.changes.push(change),
+                DiffStep::Change(change) => {
+                    if let Some(how) = difference(change.before.as_ref(), change.after.as_ref()) {
+                        found.changes.push((how, change));
+                    }
+                }
                 DiffStep::Done => return Ok(Changes { is_done: true, ..found }),
                 DiffStep::Need(id) => {
                     // The page is in the domain of one of the trees. Mostly both trees have the same domain.
@@ -47,6 +52,8 @@ impl Comparison {
                     };
                     match page {
                         Ok(page) => self.diff.supply(page).map_err(|error| Fault::of(Code::Damaged, &error))?,
+                        // The diff gives each change once: hand these over first. The next call needs the page again.
+                        Err(_) if !found.changes.is_empty() => return Ok(found),
                         Err(Obstacle::Needs(needs)) => return Ok(Changes { needs, ..found }),
                         Err(Obstacle::Lost { why, .. }) => return Err(Fault::new(Code::Damaged, why)),
                     }

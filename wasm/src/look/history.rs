@@ -1,5 +1,6 @@
 //! History: the versions of one entry, as a sweep finds them in the trees of snapshots.
 
+use copal_engine::difference::{Difference, difference};
 use copal_format::tree::Entry;
 
 /// The versions found so far. Versions differ in content, size or time.
@@ -28,10 +29,6 @@ impl History {
 }
 
 /// Whether two entries differ at most in metadata.
-pub fn is_same_content(a: &Entry, b: &Entry) -> bool {
-    a.kind() == b.kind()
-        && a.size == b.size
-        && a.content == b.content
-        && a.extras.link_target == b.extras.link_target
-        && a.extras.holes == b.extras.holes
+fn is_same_content(a: &Entry, b: &Entry) -> bool {
+    matches!(difference(Some(a), Some(b)), None | Some(Difference::Metadata))
 }

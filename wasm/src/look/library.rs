@@ -1,11 +1,11 @@
 //! Library: the snapshots of a repository, from manifests signed by their clients.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use copal_engine::read::SignedSnapshot;
-use copal_engine::retention::age;
+use copal_engine::read::{Allowance, SignedSnapshot};
+use copal_engine::retention::{age, tag_domains};
 use copal_format::client::{ClientHistory, ClientRecord, Role};
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
 use copal_format::keys::owner::OwnerSecret;
@@ -62,12 +62,15 @@ impl Snapshot {
 struct Known {
     record: Option<ClientRecord>,
     name: Option<String>,
+    /// What the descriptions of a write-only client's snapshots may still take.
+    allowance: Option<Allowance>,
 }
 
 /// Reads snapshots of one repository.
 pub struct Library {
     pub(super) owner: OwnerSecret,
     pub(super) owner_key: [u8; 32],
+    shared_domain: DomainId,
     pub(super) view: Rc<RefCell<View>>,
     blocks: Rc<RefCell<Blocks>>,
     clients: BTreeMap<ClientId, Known>,
@@ -83,9 +86,10 @@ impl Library {
         owner.check(descriptor)?;
         let owner = owner.secret().clone();
         let blocks = Rc::new(RefCell::new(Blocks::new(owner.clone())));
-        let owner_key = descriptor.owner_key;
+        let Descriptor { owner_key, shared_domain, .. } = *descriptor;
         let (clients, manifests, tag_names) = Default::default();
-        Ok(Self { owner, owner_key, view, blocks, clients, manifests, tag_names, lists_forgotten: false })
+        let lists_forgotten = false;
+        Ok(Self { owner, owner_key, shared_domain, view, blocks, clients, manifests, tag_names, lists_forgotten })
     }
 
     /// Lists forgotten snapshots too, which can still be undeleted.
@@ -106,7 +110,9 @@ impl Library {
         let history = ClientHistory::read(self.owner.repository(), &self.owner_key, client, records);
         let record = history.newest;
         let name = record.as_ref().and_then(|record| record.name(&self.owner));
-        self.clients.insert(client, Known { record, name });
+        let snapshots = self.count_of(client);
+        let allowance = record.as_ref().and_then(|record| Allowance::of(record.role, DESCRIPTIONS, snapshots));
+        self.clients.insert(client, Known { record, name, allowance });
     }
 
     /// The names of manifests that are needed.
@@ -137,6 +143,8 @@ impl Library {
         let bytes = bytes.ok_or("it is not there")?;
         let signed = SignedSnapshot::verify(&self.owner, signer, number, bytes).map_err(|fault| fault.to_string())?;
         let info = signed.info(&self.owner).map_err(|fault| fault.to_string())?;
+        let taken = known.allowance.as_ref().map_or(Ok(()), |left| left.take(&info));
+        taken.map_err(|error| error.to_string())?;
         Ok(Snapshot {
             id: signed.id(),
             client,
@@ -196,13 +204,21 @@ impl Library {
         self.blocks.borrow_mut().take_key(session)
     }
 
-    /// The domains of the clients whose records were supplied.
-    pub(super) fn domains(&self) -> Vec<DomainId> {
-        self.clients.values().filter_map(|known| Some(known.record.as_ref()?.domain)).collect()
+    /// The domains in which a policy's tags have ids.
+    pub(super) fn domains(&self) -> BTreeSet<DomainId> {
+        let view = self.view.borrow();
+        let snapshots = view.state().into_iter().flat_map(|state| state.snapshots.values());
+        let clients = self.clients.values().filter_map(|known| Some(known.record.as_ref()?.domain));
+        tag_domains(snapshots, Some(self.shared_domain), clients)
     }
 
     pub(super) fn verified(&self) -> impl Iterator<Item = &Snapshot> {
         self.manifests.values().flatten()
+    }
+
+    fn count_of(&self, client: ClientId) -> usize {
+        let view = self.view.borrow();
+        view.state().map_or(0, |state| state.snapshots.keys().filter(|(of, _)| *of == client).count())
     }
 
     fn listed(&self) -> Vec<((ClientId, u64), SnapshotRecord)> {
@@ -214,3 +230,6 @@ impl Library {
         listed.map(|(key, record)| (*key, record.clone())).collect()
     }
 }
+
+/// Bytes of memory that the descriptions of a write-only client may take, however few snapshots it has.
+const DESCRIPTIONS: u64 = 32 << 20;

@@ -7,7 +7,6 @@ use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
 use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
-use copal_format::order;
 use copal_format::state::SnapshotRecord;
 
 use super::library::{Library, Snapshot};
@@ -56,12 +55,9 @@ impl Library {
         (record.tags.iter().map(|tag| named(tag).unwrap_or_else(|| tag.to_string())).collect(), is_known)
     }
 
-    /// The ids of tags with these names, in each domain of a client whose record was supplied.
+    /// The ids of tags with these names, in each domain. The records of all clients are to be supplied first.
     pub fn tag_ids(&self, names: &[String]) -> Vec<Vec<TagId>> {
-        let mut domains = self.domains();
-        order::sort(&mut domains);
-        domains.dedup();
-        let keys = domains.into_iter().map(|domain| DomainKeys::new(&self.owner.domain_key(domain)));
+        let keys = self.domains().into_iter().map(|domain| DomainKeys::new(&self.owner.domain_key(domain)));
         keys.map(|keys| names.iter().map(|name| keys.tag_id(name)).collect()).collect()
     }
 

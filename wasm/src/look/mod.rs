@@ -20,7 +20,7 @@ use crate::view::Read;
 
 pub use blocks::Opened;
 pub use comparison::{Changes, Comparison};
-pub use history::{History, is_same_content};
+pub use history::History;
 pub use library::{Library, Snapshot};
 pub use restore::{Damage, Piece, Restore, SealedBlock, Started, Window};
 pub use sweep::{Range, Sweep, Swept};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use copal_format::id::{ChunkId, DomainId};
 use copal_format::path::TreePath;
-use copal_format::tree::{Entry, EntryKind, LostRange, Step, TreeWalk, VerifiedPage};
+use copal_format::tree::{Entry, EntryKind, LostRange, Mode, Step, TreeWalk, VerifiedPage};
 
 use super::Obstacle;
 use super::blocks::Blocks;
@@ -70,17 +70,21 @@ impl Tree {
             if !entry.path.is_within(directory) {
                 return listing;
             }
-            let is_child = entry.path.parent().as_ref() == Some(directory);
-            if is_child && after != Some(&entry.path) {
+            // A directory may have no entry of its own.
+            let Some(child) = directory.child_towards(&entry.path) else { continue };
+            let is_child = child == entry.path;
+            let is_told = listing.entries.last().is_some_and(|last| last.path == child);
+            if !is_told && after != Some(&child) {
                 if listing.entries.len() >= limit.max(1) {
                     listing.next = listing.entries.last().map(|last| last.path.clone());
                     return listing;
                 }
                 // Skip the content of a directory.
-                if let Some(behind) = entry.path.behind().filter(|_| entry.kind() == EntryKind::Directory) {
+                if let Some(behind) = child.behind().filter(|_| !is_child || entry.kind() == EntryKind::Directory) {
                     walk.seek(behind);
                 }
-                listing.entries.push(entry);
+                let made = || Entry::new(child, Mode::new(EntryKind::Directory, 0o755));
+                listing.entries.push(if is_child { entry } else { made() });
             }
         }
     }

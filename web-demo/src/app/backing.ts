@@ -9,7 +9,8 @@ export type Backing =
   /** `device`: the name that this browser is to have, where it is no device yet. */
   | { at: "ready"; folder: Folder; label: string; excludes: string; remember: boolean; device?: string }
   | { at: "running"; options: BackupOptions; progress: BackupProgress | null; asked: "go" | "pause" | "cancel" }
-  | { at: "done"; options: BackupOptions; result: BackupResult; blindTo: Folder["blindTo"] }
+  /** `opensAnew`: whether the folder can be opened anew, as it is then. A list of files has to be chosen again. */
+  | { at: "done"; options: BackupOptions; result: BackupResult; blindTo: Folder["blindTo"]; opensAnew: boolean }
   /** Also when it was cancelled: `problem.code` says so. */
   | { at: "ended"; options: BackupOptions; problem: Problem; progress: BackupProgress | null };
 
@@ -19,8 +20,8 @@ export class BackingUp {
   readonly unfinished = signal<UnfinishedBackup[]>([]);
   readonly #core: Core;
   #run: Run<BackupProgress, BackupResult> | null = null;
-  /** What cannot be seen of the folders that were chosen, by their number. */
-  readonly #blindTo = new Map<string, Folder["blindTo"]>();
+  /** The folders that were chosen, by their number. */
+  readonly #folders = new Map<string, Folder>();
   /** What was begun before the page was locked changes nothing any more. */
   #turn = 0;
 
@@ -46,7 +47,7 @@ export class BackingUp {
     try {
       const folder = await choosing;
       if (turn !== this.#turn) return;
-      if (folder) this.#blindTo.set(folder.id, folder.blindTo);
+      if (folder) this.#folders.set(folder.id, folder);
       this.state.value = folder
         ? { at: "ready", folder, label: unfinished?.label ?? folder.label, excludes: unfinished?.excludes.join("\n") ?? "", remember: folder.canRemember }
         : CHOOSING;
@@ -79,7 +80,7 @@ export class BackingUp {
     try {
       const opened = await this.#core.openRemembered(folder.id);
       if (turn !== this.#turn) return;
-      this.#blindTo.set(opened.id, opened.blindTo);
+      this.#folders.set(opened.id, opened);
       await this.start({ folder: opened.id, label: folder.label, excludes: folder.excludes, remember: true });
     } catch (thrown) {
       if (turn === this.#turn) this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
@@ -142,7 +143,8 @@ export class BackingUp {
       try {
         const result = await run.done;
         if (turn !== this.#turn) return;
-        this.state.value = { at: "done", options, result, blindTo: this.#blindTo.get(options.folder) ?? [] };
+        const folder = this.#folders.get(options.folder);
+        this.state.value = { at: "done", options, result, blindTo: folder?.blindTo ?? [], opensAnew: folder?.canRemember ?? false };
       } finally {
         stop();
       }
@@ -163,7 +165,8 @@ export class BackingUp {
 
   async again(): Promise<void> {
     const state = this.state.value;
-    if (state.at === "ended" || state.at === "done") await this.start(state.options);
+    if (state.at === "done" && !state.opensAnew) this.choose();
+    else if (state.at === "ended" || state.at === "done") await this.start(state.options);
   }
 
   choose(): void {
@@ -174,7 +177,7 @@ export class BackingUp {
   forget(): void {
     this.#turn += 1;
     this.#run = null;
-    this.#blindTo.clear();
+    this.#folders.clear();
     this.state.value = CHOOSING;
   }
 
@@ -186,7 +189,10 @@ export class BackingUp {
     const receipt = status?.receipts.find((one) => one.snapshot === state.result.snapshot);
     if (!receipt || this.state.value !== state) return;
     if (receipt.state === "verified") this.state.value = { ...state, result: { ...state.result, receipt: "verified" } };
-    if (receipt.state === "rejected" && receipt.problem) this.state.value = { at: "ended", options: state.options, problem: receipt.problem, progress: null };
+    if (receipt.state === "rejected" && receipt.problem) {
+      const problem = { ...receipt.problem, canRetry: receipt.problem.canRetry && state.opensAnew };
+      this.state.value = { at: "ended", options: state.options, problem, progress: null };
+    }
   }
 
   #obey(run: Run<BackupProgress, BackupResult>): void {

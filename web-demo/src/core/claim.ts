@@ -1,5 +1,7 @@
 //! Claim: whether a manifest ends a backup. Read without its signature, and only to tell a person what is being verified.
 
+import { toHex } from "./digits";
+
 /** Whether a manifest claims a snapshot. Manifests that only claim packs, or a checkpoint, are steps on the way to one. */
 export function claimsSnapshot(manifest: Uint8Array): boolean {
   const reader = new Reader(manifest);
@@ -52,7 +54,7 @@ class Reader {
   bytesInHex(): string {
     const { major, value } = this.#item();
     if (major !== BYTES || this.#at + value > this.bytes.length) throw new RangeError("a manifest has no bytes where an id belongs");
-    return Array.from(this.bytes.subarray(this.#at, (this.#at += value)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return toHex(this.bytes.subarray(this.#at, (this.#at += value)));
   }
 
   #item(): { major: number; value: number } {

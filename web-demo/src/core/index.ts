@@ -222,7 +222,8 @@ class PageCore implements Core {
       // At once: after a crash the folder is there to go on with.
       await remember(null);
       // Whoever leaves when a backup is said to be done finds it noted when the page is opened again.
-      const done = run.done.finally(end).then(async (result) => { await remember(result); return result; });
+      // A list is used up then: it lacks new files, and others may be in it as they were when they were chosen.
+      const done = run.done.finally(end).then(async (result) => { if (chosen.origin.via === "list") this.#chosen.delete(chosen.folder.id); await remember(result); return result; });
       done.catch(() => {});
       return { ...through(run), done };
     } catch (error) {

@@ -115,9 +115,24 @@ describe("a backup, as the page sees it", () => {
       startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, { ...RESULT, receipt: "waiting" }),
       status: async () => ({ ...STATUS, receipts: [{ snapshot: RESULT.snapshot, time: 0, source: "", state: "rejected", problem }] }),
     }));
-    await backing.start(OPTIONS);
-    await backing.lookForReceipt();
-    expect(backing.state.value).toMatchObject({ at: "ended", problem });
+    for (const canRemember of [true, false]) {
+      await backing.take(folder(canRemember));
+      await backing.startReady();
+      await backing.lookForReceipt();
+      // A list has to be chosen again.
+      expect(backing.state.value).toMatchObject({ at: "ended", problem: { ...problem, canRetry: canRemember } });
+    }
+  });
+  test("is done again with a folder, which is opened anew, and not with the list of files that was chosen", async () => {
+    for (const [canRemember, at, starts] of [[true, "done", 2], [false, "choosing", 1]] as const) {
+      let started = 0;
+      const backing = new BackingUp(scripted({ startBackup: async () => { started += 1; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, RESULT); } }));
+      await backing.take(folder(canRemember));
+      await backing.startReady();
+      expect(backing.state.value).toMatchObject({ at: "done", opensAnew: canRemember });
+      await backing.again();
+      expect([backing.state.value.at, started]).toEqual([at, starts]);
+    }
   });
 });
 
@@ -193,6 +208,6 @@ describe("patterns", () => {
   });
 });
 
-function folder() {
-  return Promise.resolve({ id: "f", name: "Pictures", label: "Pictures", via: "picker" as const, canRemember: true, files: null, bytes: null, blindTo: [] });
+function folder(canRemember = true) {
+  return Promise.resolve({ id: "f", name: "Pictures", label: "Pictures", via: "picker" as const, canRemember, files: null, bytes: null, blindTo: [] });
 }

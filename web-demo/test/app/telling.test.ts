@@ -7,7 +7,7 @@ import { RESULT } from "./harness/scripted";
 
 const options = { folder: "f", label: "Photos\u202e", excludes: [], remember: false };
 const RUNNING: Backing = { at: "running", options, progress: null, asked: "go" };
-const DONE: Backing = { at: "done", options, result: RESULT, blindTo: [] };
+const DONE: Backing = { at: "done", options, result: RESULT, blindTo: [], opensAnew: true };
 const FAILED: Backing = { at: "ended", options, problem: problem("offline"), progress: null };
 
 /** What is shown of these states, one after another. */

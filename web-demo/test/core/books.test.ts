@@ -12,6 +12,7 @@ vi.mock("../../src/core/engine", () => ({
     neededClients = () => [];
     neededManifests = () => [];
     problems = () => [];
+    supply = () => {};
     #names = [...trees.snapshots];
     snapshots = () => this.#names.map((id) => ({ id, domain: "d", client: "c", label: "", paths: [], tags: [], unreadablePaths: [], changingPaths: [] }));
     tree = () => trees.tree;
@@ -49,7 +50,7 @@ function damaged() {
     entry: () => answer([], null),
     free: () => {},
   };
-  const opened = { owner: {}, known: { descriptor: {} }, openView: async () => ({ want: () => {}, free: () => {} }), supply: async () => [] };
+  const opened = { owner: {}, known: { descriptor: {} }, openView: async () => ({ want: () => {}, free: () => {} }), supply: async () => [], read: async () => new Uint8Array(1) };
   return new Books(opened as unknown as Opened);
 }
 
@@ -70,7 +71,7 @@ describe("where a part of the tree is lost", () => {
   });
 
   test("a file that may have been there is damaged and not gone", async () => {
-    await expect(damaged().preview("s", "a/c", 100)).rejects.toMatchObject({ problem: told[0] });
+    await expect(damaged().part("s", "a/c", 0, 100)).rejects.toMatchObject({ problem: told[0] });
   });
 });
 
@@ -110,5 +111,44 @@ describe("while something is restored", () => {
     end();
     await used;
     expect(trees.freed.sort()).toEqual(["s,t", "t,u"]);
+  });
+});
+
+describe("a comparison", () => {
+  const answer = (paths: string[], more: object = {}) => ({ needs: [], changes: paths.map((path) => ({ path, before: null, after: null, isMetadata: false })), isDone: false, ...more });
+  /** Two snapshots, which the engine compares with these answers, one after another. */
+  const comparing = (...answers: object[]) => {
+    Object.assign(trees, { snapshots: ["s", "t"], freed: [] });
+    const books = damaged();
+    Object.assign(trees.tree as object, { compareWith: () => ({ next: () => answers.shift(), free: () => void trees.freed.push("comparison") }) });
+    return books;
+  };
+  const pathsOf = (...pages: { changes: { path: string }[] }[]) => pages.flatMap(({ changes }) => changes.map(({ path }) => path));
+
+  test("tells the changes of every answer; one that needs reads is asked for again", async () => {
+    const needs = [{ key: "packs/1", start: 0, end: 1 }];
+    const books = comparing(answer([], { needs }), answer(["a", "b"]), answer([], { needs }), answer(["c"], { isDone: true }));
+    const first = await books.compare("s", "t", null, 10);
+    const last = await books.compare("s", "t", first.next, 10);
+    expect(pathsOf(first, last)).toEqual(["a", "b", "c"]);
+    expect(last.next).toBeNull();
+  });
+
+  test("goes on while the list is read anew, and at its end lets go of what it has used", async () => {
+    const books = comparing(answer(["a"]), answer(["b"], { isDone: true }));
+    await books.snapshots();
+    const first = await books.compare("s", "t", null, 10);
+    trees.snapshots = ["t", "u"];
+    await books.snapshots();
+    expect(trees.freed).toEqual([]);
+    expect(pathsOf(first, await books.compare("s", "t", first.next, 10))).toEqual(["a", "b"]);
+    expect(trees.freed).toEqual(["comparison", "s,t"]);
+  });
+
+  test("that has not come to its end goes with the session, once", async () => {
+    const books = comparing(answer(["a"]));
+    await books.compare("s", "t", null, 10);
+    books.free();
+    expect(trees.freed).toEqual(["comparison", "s,t"]);
   });
 });

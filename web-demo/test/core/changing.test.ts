@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import { beginChanging, isAsRead, settled } from "../../src/core/backup/changing";
 import type { Opened } from "../../src/core/backup/reading";
@@ -22,47 +22,58 @@ function writing(states: string[], content = (at: number) => `state ${at}`) {
 }
 
 const labour = { read: async (files: Uint8Array<ArrayBuffer>[]) => files.map((bytes) => ({ kind: "inline", bytes })) } as unknown as Labour;
-const failed: Opened = { size: 0, modified: 0, read: { kind: "failed", reason: "NotReadableError" }, spent: null };
 const NOW = 1_000_000;
+const failed: Opened = { at: NOW, size: 0, modified: 0, read: { kind: "failed", reason: "NotReadableError" }, spent: null };
 
 function read(text: string, modified: number): Opened {
   const bytes = new TextEncoder().encode(text);
-  return { size: bytes.length, modified, read: { kind: "inline", bytes }, spent: null };
+  return { at: NOW, size: bytes.length, modified, read: { kind: "inline", bytes }, spent: null };
 }
+
+afterEach(() => void vi.useRealTimers());
 
 const textOf = ({ read }: Opened) => (read.kind === "inline" ? new TextDecoder().decode(read.bytes) : read.kind);
 
 test("a file that nobody has written to for long is not opened again", async () => {
   const first = read("old", 1);
   const { open, opened } = writing(["gone"]);
-  expect(await settled(first, open, labour, NOW)).toEqual({ found: first, isChanging: false });
+  expect(await settled(first, open, labour)).toEqual({ found: first, isChanging: false });
   expect(opened()).toBe(0);
+});
+
+test("a file that was written to just before it was read is looked at again, however long it waits to be taken", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW + 3_600_000 });
+  const file = writing(["as it is"]);
+  const { found } = await settled(read("a mixture", NOW - 1_000), file.open, labour);
+  expect(textOf(found)).toBe("state 0");
 });
 
 test("a file that was written to a moment ago is read again until it stays as it was read, and is then as any other", async () => {
   const file = writing(["as it is"]);
-  const { found, isChanging } = await settled(read("before", NOW), file.open, labour, NOW);
+  const { found, isChanging } = await settled(read("before", NOW), file.open, labour);
   expect([textOf(found), found.modified, isChanging]).toEqual(["state 0", 0, false]);
 });
 
 test("of a file that is written to each time the last reading is kept, with its own time, and it is told", async () => {
+  // When it is read anew, it was written to a moment ago.
+  vi.useFakeTimers({ toFake: ["Date"], now: 0 });
   // Looked at, read, looked at, read, looked at.
   const { open } = writing(Array(100).fill("fresh"), (at) => "x".repeat(at + 1));
-  const { found, isChanging } = await settled(read("first", NOW), open, labour, 0);
+  const { found, isChanging } = await settled(read("first", NOW), open, labour);
   expect([textOf(found), found.size, found.modified, isChanging]).toEqual(["xxxx", 4, 3, true]);
 });
 
 test("a reading that comes too late is tried again at once, and what was read before is not given up for one that fails", async () => {
   const late = writing(["stale", "stale", "stale", "fresh"]);
-  expect(textOf((await settled(failed, late.open, labour, NOW)).found)).toBe("state 3");
+  expect(textOf((await settled(failed, late.open, labour)).found)).toBe("state 3");
   const gone = writing(["fresh", "gone"]);
-  const { found, isChanging } = await settled(read("whole", NOW), gone.open, labour, NOW);
+  const { found, isChanging } = await settled(read("whole", NOW), gone.open, labour);
   expect([textOf(found), isChanging]).toEqual(["whole", false]);
 });
 
 test("a file is tried as long as somebody writes to it each time it is opened", async () => {
   const busy = writing([...Array(50).fill("stale"), "fresh"]);
-  expect(textOf((await settled(failed, busy.open, labour, NOW)).found)).toBe("state 50");
+  expect(textOf((await settled(failed, busy.open, labour)).found)).toBe("state 50");
 });
 
 test("a file that cannot be read though nobody writes to it is not tried again and again", async () => {
@@ -73,7 +84,7 @@ test("a file that cannot be read though nobody writes to it is not tried again a
     file.slice = () => Object.assign(new Blob(), { arrayBuffer: () => Promise.reject(new DOMException("", "NotReadableError")) });
     return file;
   };
-  const { found, isChanging } = await settled(failed, open, labour, NOW);
+  const { found, isChanging } = await settled(failed, open, labour);
   expect([found.read, isChanging]).toEqual([{ kind: "failed", reason: "NotReadableError" }, false]);
   expect(opened).toBeLessThan(6);
 });

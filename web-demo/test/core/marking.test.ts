@@ -72,8 +72,10 @@ test("behind another writer's change it is signed anew", async () => {
 });
 
 test("a server that has always another writer's change is given up", async () => {
-  const { opened, books } = site((key, stored) => { stored.set(key, Uint8Array.of(255)); return false; });
+  const signed: string[] = [];
+  const { opened, books } = site((key, stored) => { signed.push(key); stored.set(key, Uint8Array.of(255)); return false; });
   await expect(change(opened, books, PIN)).rejects.toMatchObject({ problem: { code: "busy" } });
+  expect([signed.length, new Set(signed).size]).toEqual([64, 64]);
 });
 
 test("a server that refuses a name and has nothing there has failed", async () => {

@@ -4,7 +4,7 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: [] as string[], changing: [] as string[], again: 0, failed: 0, ended: [] as object[], same: 0, begun: 0, isFinished: false, actions: [] as unknown[], closed: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], excludes: [] as string[] }));
+const said = vi.hoisted(() => ({ missed: [] as string[], changing: [] as string[], again: 0, failed: 0, ended: [] as object[], same: 0, begun: 0, isFinished: false, actions: [] as unknown[], closed: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], claims: 0, now: 1, hidesEntries: false }));
 
 vi.mock("../../src/core/engine", () => ({
   inColumns: (files: unknown[]) => files,
@@ -19,8 +19,8 @@ vi.mock("../../src/core/engine", () => ({
     #lengths: number[] = [];
     #ends = 0;
     isIdle = true;
-    constructor(_client: unknown, _descriptor: unknown, _view: unknown, start: { excludes: string[] }) {
-      said.excludes = start.excludes;
+    constructor(_client: unknown, _descriptor: unknown, _view: unknown, start: { hidesEntries: boolean }) {
+      said.hidesEntries = start.hidesEntries;
     }
     nextManifest = () => {
       said.begun += 1;
@@ -66,22 +66,25 @@ vi.mock("../../src/core/engine", () => ({
       return claimed;
     };
     nextClaim = () => (said.due-- > 0 ? { message: null, isLast: said.due === 0 } : null);
-    claimed = () => ({ key: "manifests/c/1", bytes: Uint8Array.of(1), sha256: new Uint8Array(32), number: 1, partial: false, snapshot: "s" });
+    claimed = () => {
+      const number = ++said.claims;
+      return { key: `manifests/c/${number}`, bytes: Uint8Array.of(1, number), sha256: new Uint8Array(32), number, partial: false, snapshot: "s" };
+    };
   },
 }));
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-beforeEach(() => Object.assign(said, { missed: [], changing: [], again: 0, failed: 0, ended: [], same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity, stored: [] }));
+beforeEach(() => Object.assign(said, { missed: [], changing: [], again: 0, failed: 0, ended: [], same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity, stored: [], claims: 0, now: 1 }));
 
 /** A run up to the end of the scan, or of what follows it. */
 async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough", control = new Control()) {
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
     client: { facts: { client: "c" } }, descriptor: {}, gateway: { time: async () => 1_000_000n, ...gateway }, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
-    openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1, secured: async () => {},
+    openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => said.now, secured: async () => {},
   };
-  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", excludes: ["*.o"], bytes: null, scan }, control);
+  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", bytes: null, scan }, control);
   await expect(run.run()).rejects.toThrow(ending);
   return run;
 }
@@ -107,7 +110,8 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
     yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
   });
   expect(said.missed).toEqual(["P/b", "P/c"]);
-  expect(said.excludes).toEqual(["*.o"]);
+  // What the browser does not show is in no list.
+  expect(said.hidesEntries).toBe(true);
   expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
 });
 
@@ -217,6 +221,15 @@ test("nothing is dated by a clock that is an hour off the server's, or more", as
   await run(nothing, {}, at(1 + 3_600_000));
 });
 
+test("clocks are compared once the server has answered, however long that took", async () => {
+  const nothing = async function* (): AsyncGenerator<Scanned> {};
+  const time = async () => {
+    said.now = 5 * 3_600_000;
+    return BigInt(said.now) * 1_000_000n;
+  };
+  await run(nothing, {}, { time });
+});
+
 test("a run that fails ends, however many files wait for room to be read ahead", async () => {
   const scan = async function* (): AsyncGenerator<Scanned> {
     for (let at = 0; at < 10; at++) yield { kind: "file", path: `P/${at}`, size: 5 << 20, modified: 1, open: async () => new File([], "f") };
@@ -247,6 +260,33 @@ test("of a run that fails, what is stored by then or soon after is claimed, and 
   const { ledger } = await run(scan, { seal: sealing([]), stream }, { create });
   expect(created.sort()).toEqual(["manifests/c/1", "packs/1", "packs/2"]);
   expect(ledger).toMatchObject({ claimedBytes: 1, storedBytes: 9 });
+});
+
+test("a manifest whose request breaks off is stored before the next one, so that the chain has no gap", async () => {
+  const asked: string[] = [];
+  const scan = async function* (): AsyncGenerator<Scanned> {
+    yield { kind: "file", path: "P/a", size: 5 << 20, modified: 1, open: async () => file("a", 7) };
+  };
+  const create = async (_patience: unknown, key: string) => {
+    if (!key.startsWith("manifests/")) return true;
+    asked.push(key);
+    if (asked.length === 1) throw new Error("the request broke off");
+    return true;
+  };
+  /** Stores these packs, and claims them at once. */
+  const claiming = async (packs: number[]) => {
+    asked.length = 0;
+    Object.assign(said, { unlisted: 64, due: 0, claims: 0, stored: [], actions: [] });
+    const stream = async function* () {
+      said.actions.push(...packs.map((number) => ({ type: "store", number, bytes: new Uint8Array(9) })));
+      yield chunk(new TextEncoder().encode("content"));
+    };
+    await run(scan, { seal: sealing([]), stream }, { create }, "the request broke off");
+    return asked;
+  };
+  expect(await claiming([1])).toEqual(["manifests/c/1", "manifests/c/1", "manifests/c/2"]);
+  // Also if no pack was stored since.
+  expect(await claiming([])).toEqual(["manifests/c/1", "manifests/c/1"]);
 });
 
 test("of a run that a person stops, what arrives as long as it may is claimed; of one whose session is over, nothing", async () => {

@@ -221,6 +221,17 @@ describe("scan", () => {
     port1.close();
   });
 
+  test("a list tells sizes and times as they are now, where the browser can give a file anew", async () => {
+    const entry = (file: FileSystemFileEntry["file"]) => ({ file }) as FileSystemFileEntry;
+    const files = filesOf([
+      { path: "P/written to", file: file("before", 1), entry: entry((told) => told(file("and after", 2))) },
+      { path: "P/gone", file: file("gone", 3), entry: entry((_, failed) => failed?.(new DOMException("", "NotFoundError"))) },
+      { path: "P/of an input", file: file("as it was", 4) },
+    ]);
+    const { sizes, times } = await columnsOf(files);
+    expect([Array.from(sizes), Array.from(times)]).toEqual([[9, 4, 9], [2, 3, 4]]);
+  });
+
   test("the time of a file is not later than its bytes: one that is written while it is read is another file the next time", async () => {
     // Browsers ask the disk for the time as it is then; here somebody writes when the reading begins.
     class Written extends File {

@@ -174,6 +174,24 @@ describe("a directory that a person has picked", () => {
     });
   });
 
+  test.each(["leave", "both"] as const)("takes an empty file, as a tab that was closed leaves one, for none: %s", async (existing) => {
+    const at = root();
+    at.children.set("left.txt", { content: 0 });
+    expect(await put(target(at, "", existing), [entry("left.txt")])).toEqual({});
+    expect(Object.fromEntries(at.children)).toEqual({ "left.txt": { content: 1 } });
+  });
+
+  test("keeps an empty file for one that is empty too, and one that it has written itself", async () => {
+    const at = root();
+    at.children.set("old.txt", { content: 0 });
+    const empty = (path: string) => ({ ...entry(path), size: 0 });
+    const into = target(at);
+    expect(await into.begin(empty("old.txt"))).toBe("exists");
+    expect(await into.begin(empty("new.txt"))).toBeNull();
+    await into.end();
+    expect(await into.begin(entry("new.txt"))).toBe("exists");
+  });
+
   test("has a file replaced where the person wants that, and never a folder, nor what was restored a moment ago", async () => {
     const at = root();
     at.children.set("old.txt", { content: 9 });

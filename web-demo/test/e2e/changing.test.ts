@@ -110,7 +110,7 @@ test("files that are always being written are saved as they were read last, said
   machine.copal(["check", "--read-data"]);
 });
 
-test("a list holds files as they were when it was made: what has changed since then is missing, by name, in the snapshot too", async () => {
+test("a list holds files as they were when it was made: what has changed since then is missing, by name, in the snapshot too; and it is used once", async () => {
   const folder = await busyFolder();
   await startWriter(folder);
   await unlock(tab);
@@ -121,8 +121,10 @@ test("a list holds files as they were when it was made: what has changed since t
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     const run = await window.core.startBackup({ folder: folder.id, label: "Busy", excludes: [], remember: false });
     const result = await run.done;
-    return { result, snapshot: (await window.core.snapshots()).snapshots[0]! };
+    const again = await window.core.startBackup({ folder: folder.id, label: "Busy", excludes: [], remember: false }).then(() => "begun", (error: { problem?: { code: string } }) => error.problem?.code);
+    return { result, again, snapshot: (await window.core.snapshots()).snapshots[0]! };
   });
+  expect(done.again).toBe("folder-gone");
   const names = ["Busy/anew.bin", "Busy/large.log", "Busy/small.log"];
   expect(done.result).toMatchObject({ files: 1, leftOut: { unreadable: 3, changing: 0 } });
   expect(done.result.leftOut.examples.map(({ path, detail }) => `${path} ${detail}`).sort()).toEqual(names.map((name) => `${name} NotReadableError`));

@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -42,6 +42,20 @@ test("a folder that went in through the tab is restored by the command bit for b
   expect(restored(third.snapshot)).toEqual(now);
   // It ends with another code if it finds anything.
   machine.copal(["check", "--read-data"]);
+});
+
+test("a restore that deletes leaves alone what the browser did not show, and so was never saved", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 5, large: 0 });
+  mkdirSync(join(folder, "empty"));
+  await unlock(tab);
+  const { snapshot } = await backUp(tab, folder);
+  cpSync(folder, machine.path("out/Pictures"), { recursive: true });
+  machine.copal(["restore", snapshot, "--target", "out", "--delete"]);
+  expect(existsSync(machine.path("out/Pictures/empty"))).toBe(true);
+  // Whoever knows better says so.
+  machine.copal(["restore", snapshot, "--target", "out", "--delete", "--delete-excluded"]);
+  expect(existsSync(machine.path("out/Pictures/empty"))).toBe(false);
 });
 
 test("what a browser that remembers nothing backs up again is known, and not uploaded twice", async () => {

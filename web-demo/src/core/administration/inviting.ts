@@ -1,8 +1,10 @@
 //! Inviting: lets another device join, as `copal client add` does.
 
 import type { Invitation, Invited } from "../administration";
+import { isSame } from "../bytes";
 import { known } from "../coordinator/devices";
 import { brief } from "../gateway/client";
+import { stored } from "../gateway/stored";
 import { failure } from "../problem";
 import { type Desk, current } from "./confirmed";
 import { asked } from "./refusal";
@@ -20,11 +22,9 @@ export const inviting = {
     random.fill(0);
     const { keys, bytes } = waiting.record;
     const record = bytes as Uint8Array<ArrayBuffer>;
-    if (!(await gateway.create(brief(), keys[0]!, record))) {
-      // An earlier try may have stored it, and its answer was lost.
-      const there = await gateway.read(brief(), keys[0]!);
-      if (there?.length !== record.length || there.some((byte, at) => byte !== record[at])) throw failure("server-failed");
-    }
+    // An earlier try may have stored it, and its answer was lost.
+    const there = await stored(gateway, brief(), keys[0]!, record);
+    if (!there || !isSame(there, record)) throw failure("server-failed");
     // It counts with one copy already; a check misses the other one.
     await gateway.create(brief(), keys[1]!, record).catch(() => false);
     const { client, line, link, expires, picture } = waiting;

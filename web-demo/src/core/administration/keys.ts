@@ -1,6 +1,7 @@
 //! Keys: the key slots of the repository. Each holds the owner's secret, for who has its passphrase, recovery code or key file.
 
 import type { Key, NewKey } from "../administration";
+import { isSame } from "../bytes";
 import { type Gateway, brief } from "../gateway/client";
 import { failure } from "../problem";
 import { type Confirmed, type Desk, current } from "./confirmed";
@@ -141,8 +142,4 @@ async function copies(gateway: Gateway): Promise<{ key: string; bytes: Uint8Arra
     if (bytes) found.push({ key, bytes });
   }
   return found;
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }

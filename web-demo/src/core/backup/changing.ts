@@ -15,12 +15,12 @@ interface State {
 type Open = () => Promise<File>;
 
 /** A small file as it was read, if it was left alone meanwhile. Else it is read anew, and once more; the last reading counts. */
-export async function settled(first: Opened, open: Open, labour: Labour, now: number): Promise<{ found: Opened; isChanging: boolean }> {
+export async function settled(first: Opened, open: Open, labour: Labour): Promise<{ found: Opened; isChanging: boolean }> {
   let found = first;
   for (let left = READINGS; ; left--) {
     const isRead = found.read.kind !== "failed";
-    // Whoever wrote to it long ago would have been noticed: the browser compares the times.
-    if (isRead && (found.modified < now - RECENT || (await isAsRead(open, found)))) return { found, isChanging: false };
+    // If it had been left alone for long when its reading began, the browser would have noticed a write since: it compares the times.
+    if (isRead && (found.modified < found.at - RECENT || (await isAsRead(open, found)))) return { found, isChanging: false };
     if (left <= 1) return { found, isChanging: isRead };
     const [next] = await readAll([() => whole(open)], labour);
     if (next!.read.kind !== "failed" || !isRead) found = next!;

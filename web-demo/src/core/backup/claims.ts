@@ -1,7 +1,9 @@
 //! Claims: the manifests of one run.
 
-import type { Backup } from "../engine";
+import { isSame } from "../bytes";
+import type { Backup, Claimed } from "../engine";
 import type { Patience } from "../gateway/retry";
+import { stored } from "../gateway/stored";
 import { failure } from "../problem";
 import type { Site } from "./site";
 
@@ -14,38 +16,50 @@ export class Claims {
   snapshot: string | null = null;
   /** When the last ones were made. */
   made = performance.now();
+  /** A signed manifest until it is known to be stored. The next one names it as the one before: without it the chain has a gap. */
+  #pending: Claimed | null = null;
+  /** Bytes of stored packs that manifests are to name, and that no stored one names yet. */
+  #owed = 0;
 
   constructor(
     private readonly backup: Backup,
     private readonly site: Pick<Site, "gateway" | "sign">,
   ) {}
 
-  /** Creates the manifests that are due, one after another. */
-  async create(patience: Patience): Promise<void> {
-    const { gateway } = this.site;
-    for (let isLast = false; !isLast; ) {
-      const claim = this.backup.nextClaim();
-      if (!claim) break;
-      isLast = claim.isLast;
-      const signature = claim.message ? await this.#sign(claim.message as Uint8Array<ArrayBuffer>) : null;
-      const made = this.backup.claimed(signature);
-      const bytes = made.bytes as Uint8Array<ArrayBuffer>;
-      if (!(await gateway.create(patience, made.key, bytes, made.sha256))) {
-        const there = await gateway.read(patience, made.key);
-        if (!there || !isEqual(there, bytes)) throw new Overtaken();
+  /** Notes packs of so many bytes that manifests are to name; says whether any manifest is to be stored. */
+  owe(bytes: number): boolean {
+    this.#owed += bytes;
+    return this.#owed > 0 || this.#pending !== null;
+  }
+
+  /** Creates the manifests that are due, one after another; gives the bytes that were owed. */
+  async create(patience: Patience): Promise<number> {
+    for (let isLast = false; this.#pending !== null || !isLast; ) {
+      if (this.#pending === null) {
+        const claim = this.backup.nextClaim();
+        if (!claim) break;
+        isLast = claim.isLast;
+        const signature = claim.message ? await this.#sign(claim.message as Uint8Array<ArrayBuffer>) : null;
+        this.#pending = this.backup.claimed(signature);
       }
-      this.numbers.push(made.number);
-      if (made.snapshot !== null && !made.partial) this.snapshot = made.snapshot;
+      await this.#store(this.#pending, patience);
+      this.#pending = null;
     }
     this.made = performance.now();
+    const owed = this.#owed;
+    this.#owed = 0;
+    return owed;
+  }
+
+  async #store({ key, bytes, sha256, number, snapshot, partial }: Claimed, patience: Patience): Promise<void> {
+    const there = await stored(this.site.gateway, patience, key, bytes, sha256);
+    if (!there || !isSame(there, bytes)) throw new Overtaken();
+    this.numbers.push(number);
+    if (snapshot !== null && !partial) this.snapshot = snapshot;
   }
 
   async #sign(message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
     if (!this.site.sign) throw failure("internal", "sign");
     return this.site.sign(message);
   }
-}
-
-function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }

@@ -27,6 +27,8 @@ export interface Same {
 
 /** A file that was read whole, as it was found then. */
 export interface Opened {
+  /** When the reading began, in milliseconds. */
+  at: number;
   size: number;
   modified: number;
   read: Read;
@@ -167,6 +169,7 @@ export async function begin(open: () => Promise<File>, labour: Labour): Promise<
 
 /** Opens and reads small files, many at once; each has its own outcome. */
 export async function readAll(files: (() => Promise<File | Content>)[], labour: Labour): Promise<Opened[]> {
+  const began = Date.now();
   const opened = await Promise.all(files.map((open) => open().catch((error: unknown) => String((error as Error)?.name ?? "unknown"))));
   const there = opened.filter((file) => typeof file !== "string");
   // Not later than their bytes.
@@ -176,12 +179,12 @@ export async function readAll(files: (() => Promise<File | Content>)[], labour: 
   for (const [at, read] of reads.entries()) if (read.kind !== "failed") last.set(read.bytes.buffer, at);
   let next = 0;
   return opened.map((file) => {
-    if (typeof file === "string") return { size: 0, modified: 0, read: { kind: "failed", reason: file }, spent: null };
-    const at = next++;
-    const read = reads[at]!;
-    const modified = times[at]!;
-    if (read.kind === "failed") return { size: 0, modified, read, spent: null };
-    return { size: read.bytes.length, modified, read, spent: last.get(read.bytes.buffer) === at ? read.bytes.buffer : null };
+    if (typeof file === "string") return { at: began, size: 0, modified: 0, read: { kind: "failed", reason: file }, spent: null };
+    const number = next++;
+    const read = reads[number]!;
+    const modified = times[number]!;
+    if (read.kind === "failed") return { at: began, size: 0, modified, read, spent: null };
+    return { at: began, size: read.bytes.length, modified, read, spent: last.get(read.bytes.buffer) === number ? read.bytes.buffer : null };
   });
 }
 

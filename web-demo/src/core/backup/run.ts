@@ -126,11 +126,11 @@ class Attempt {
     const { site } = this;
     const patience = this.#patience();
     for (let hasWaited = false; ; hasWaited = true) {
-      await compareClocks(site.gateway, site.now(), patience);
+      await compareClocks(site.gateway, () => site.now(), patience);
       const view = await site.openView(patience);
       const random = site.random(128);
-      const { host, label, paths, program, excludes = [] } = this.task;
-      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "", excludes, compressor: site.compressor };
+      const { host, label, paths, program } = this.task;
+      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "", hidesEntries: true, compressor: site.compressor };
       try {
         this.#backup = new BackupClass(site.client, site.descriptor, view, start);
         this.#isOpen = true;
@@ -216,7 +216,7 @@ class Attempt {
 
   /** Takes a file that was read whole. */
   async #file(facts: FileFacts, open: () => Promise<File>, opened: Opened): Promise<void> {
-    const { found, isChanging } = await settled(opened, open, this.site.labour, this.site.now());
+    const { found, isChanging } = await settled(opened, open, this.site.labour);
     const { read } = found;
     if (read.kind === "failed") {
       this.#backup.fail();
@@ -313,12 +313,10 @@ class Attempt {
     await this.#secureStored(brief(this.control.claimSignal));
   }
 
-  /** Claims the packs that are stored, and waits for none that is on its way. */
+  /** Claims the packs that are stored, and waits for none that is on its way. Also stores a manifest whose request broke off. */
   async #secureStored(patience = this.#patience()): Promise<void> {
-    const bytes = this.#backup.claimStored();
-    if (bytes === 0) return;
-    await this.#claims.create(patience);
-    this.ledger.secure(bytes);
+    if (!this.#claims.owe(this.#backup.claimStored())) return;
+    this.ledger.secure(await this.#claims.create(patience));
     await this.site.secured(this.ledger.securedBytes);
   }
 

@@ -33,8 +33,6 @@ export interface Task {
   label: string;
   paths: string[];
   program: string;
-  /** Patterns of what `scan` leaves out, which the snapshot records. */
-  excludes?: string[];
   /** How many bytes there are, excluded ones too, where that is known. */
   bytes: number | null;
   /** Counts the files ahead of the scan; null if it is over before that. */

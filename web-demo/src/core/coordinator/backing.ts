@@ -74,7 +74,7 @@ export class Backing {
           now: () => Date.now(),
           secured: note,
         },
-        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, excludes: options.excludes, bytes: bytesOf(origin), scan: () => scan(origin, excludes), ...countOf(origin, excludes) },
+        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, bytes: bytesOf(origin), scan: () => scan(origin, excludes), ...countOf(origin, excludes) },
         control,
       );
       await note(0);

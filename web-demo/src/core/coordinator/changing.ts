@@ -3,6 +3,7 @@
 import type { Changed, Decision, Wish } from "../api";
 import type { Changes } from "../engine";
 import { brief } from "../gateway/client";
+import { stored } from "../gateway/stored";
 import { failure } from "../problem";
 import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
@@ -51,9 +52,7 @@ async function write(site: Opened, changes: Changes, check?: () => Promise<void>
       await check();
     }
     const signed = changes.signed(due.message && (await sign(site, due.message as Uint8Array<ArrayBuffer>)));
-    const bytes = signed.bytes as Uint8Array<ArrayBuffer>;
-    const isNew = await gateway.create(brief(), signed.key, bytes);
-    const there = isNew ? bytes : await gateway.read(brief(), signed.key);
+    const there = await stored(gateway, brief(), signed.key, signed.bytes as Uint8Array<ArrayBuffer>);
     if (!there) throw failure("server-failed");
     if (changes.stored(there)) await remember(site, changes);
   }

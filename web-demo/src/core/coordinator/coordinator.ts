@@ -127,7 +127,7 @@ const calls = {
     return list;
   },
   directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => library().directory(snapshot, directory, after, limit),
-  preview: async (snapshot: string, file: EntryId, limit: number) => library().preview(snapshot, file, limit),
+  preview: async (snapshot: string, file: EntryId, limit: number) => (await loaded(import("../look/preview"))).preview(library(), snapshot, file, limit),
   part: async (snapshot: string, file: EntryId, start: number, end: number) => {
     const { entry, bytes } = await library().part(snapshot, file, start, end);
     return new Handed({ bytes, total: entry.size }, [bytes.buffer]);

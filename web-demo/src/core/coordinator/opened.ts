@@ -1,6 +1,7 @@
 //! Opened: a repository that was unlocked, as this device may use it.
 
 import type { RepositoryFacts, Session } from "../api";
+import { toHex } from "../digits";
 import { Client, type Descriptor, Owner, type Read, View } from "../engine";
 import { type Gateway, brief } from "../gateway/client";
 import type { Patience } from "../gateway/retry";
@@ -222,7 +223,7 @@ export async function fetchAll<T>(items: T[], work: (item: T) => Promise<void>):
 /** Whether an object is the one that its name says. */
 async function isWhole(key: string, bytes: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return key.endsWith(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""));
+  return key.endsWith(toHex(digest));
 }
 
 /** What the engine says of a client that was lost, on either side. */

@@ -1,6 +1,7 @@
 //! Page: the page's own files, kept so that it opens without a network. `public/media.js` hands them out where the server does not
 //! answer. A build is kept whole or not at all.
 
+import { toHex } from "../digits";
 import { failure } from "../problem";
 import { ownScript } from "../trusted";
 import { KEPT, LIST } from "./kept-page";
@@ -55,7 +56,7 @@ async function fetched(address: string, cache: RequestCache): Promise<Response> 
 }
 
 async function digest(bytes: ArrayBuffer): Promise<string> {
-  return Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 /** A name without folders, or in `assets`. */

@@ -6,7 +6,7 @@ import { letters } from "./kinds";
 export interface Size { width: number; height: number }
 
 /** A picture of more is not decoded: 64 million pixels are 256 MB. */
-export const PIXELS = 64_000_000;
+const PIXELS = 64_000_000;
 
 /** How large an image is, by its first bytes; null if they do not say. Of several sizes the largest counts. */
 export function sizeOf(bytes: Uint8Array, mediaType: string): Size | null {

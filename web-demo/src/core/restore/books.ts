@@ -1,14 +1,12 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
-import type { ComparePage, Decision, DirectoryPage, Entry, EntryId, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
+import type { ComparePage, Decision, DirectoryPage, Entry, EntryId, Measure, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
 import { type Changes, type Client, type Comparison, type Library, type Link, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import type { Opened } from "../coordinator/opened";
 import { Control } from "../coordinator/control";
-import { loaded } from "../coordinator/starting";
-import { kindOf } from "../look/kinds";
 import { type Part, readParts } from "../look/parts";
 import { nameTags, readLibrary, supplyClients } from "./library";
 import { entryKind, namedLike, nameIn } from "./names";
@@ -22,7 +20,8 @@ export class Books {
   #shelf: Shelf | null = null;
   /** By how many runs a shelf is used. One that a newer one has replaced goes with the last of them. */
   #lent = new Map<Shelf, number>();
-  #comparison: { key: string; comparison: Comparison; cursor: string } | null = null;
+  /** The one that is told page by page, on the shelf that it has begun with: a list that is read anew meanwhile does not end it. */
+  #comparison: { key: string; comparison: Comparison; cursor: string; shelf: Shelf } | null = null;
   /** Changes that name tags; of all others nothing is kept. */
   #changes = new Map<string, Uint8Array>();
   #turn: Promise<unknown> = Promise.resolve();
@@ -136,21 +135,6 @@ export class Books {
     return this.#inTurn(async () => [...(await this.#open()).facts.values()].map(snapshotOf));
   }
 
-  /** What is worth showing of a file, judged by its bytes: a picture whole, of all else the beginning. */
-  async preview(snapshot: string, file: EntryId, limit: number): Promise<Preview> {
-    const most = Math.min(limit, PREVIEW);
-    const head = await this.part(snapshot, file, 0, Math.min(most, HEAD));
-    const { size } = head.entry;
-    const kind = kindOf(head.bytes, head.bytes.length < size);
-    if (kind.kind !== "image") return { ...kind, bytes: head.bytes, total: size };
-    const { isModest, sizeOf } = await loaded(import("../look/pictures"));
-    const pixels = sizeOf(head.bytes, kind.mediaType!);
-    // Who cannot or must not be shown it needs none of it.
-    if (!isModest(pixels) || size > most) return { ...kind, bytes: new Uint8Array(0), total: size, pixels };
-    const bytes = head.bytes.length < size ? (await this.part(snapshot, file, 0, size)).bytes : head.bytes;
-    return { ...kind, bytes, total: size, pixels };
-  }
-
   /** Bytes of a file, verified. */
   async part(snapshot: string, file: EntryId, start: number, end: number): Promise<Part> {
     const part = (await this.parts(snapshot, [file], start, end)).get(file);
@@ -162,7 +146,7 @@ export class Books {
   /** Bytes of files, verified but for those that are damaged. */
   parts(snapshot: string, files: EntryId[], start: number, end: number): Promise<Map<EntryId, Part>> {
     return this.#inTurn(async () => {
-      if (!(start >= 0) || !((end - start) * files.length <= PREVIEW)) throw failure("internal", "part");
+      if (!(start >= 0) || !((end - start) * files.length <= PARTS_MOST)) throw failure("internal", "part");
       const [tree, shelf] = await this.#tree(snapshot);
       for (const file of files) {
         const { entries, damaged } = await shelf.answer(() => tree.entry(file));
@@ -179,14 +163,15 @@ export class Books {
       const key = `${before} ${after}`;
       if (cursor === null || this.#comparison?.key !== key || this.#comparison.cursor !== cursor) {
         if (cursor !== null) throw failure("snapshot-gone");
-        this.#comparison?.comparison.free();
-        const [[first], [second]] = [await this.#tree(before), await this.#tree(after)];
-        this.#comparison = { key, comparison: second.compareWith(first), cursor: "" };
+        this.#endComparison();
+        const [[first, shelf], [second]] = [await this.#tree(before), await this.#tree(after)];
+        this.#comparison = { key, comparison: second.compareWith(first), cursor: "", shelf: this.#take(shelf) };
       }
-      const { comparison } = this.#comparison!;
-      const page = await (await this.#open()).answer(() => comparison.next(limit));
+      const { comparison, shelf } = this.#comparison!;
+      const page = await shelf.answer(() => comparison.next(limit));
       const next = page.isDone ? null : crypto.randomUUID();
       if (next) this.#comparison!.cursor = next;
+      else this.#endComparison();
       const changes = page.changes.map(({ path, before, after, isMetadata }) => {
         const kind = !before ? "added" : !after ? "removed" : isMetadata ? "metadata" : "changed";
         return { path, kind: kind as "added" | "removed" | "metadata" | "changed", before: before ? entryOf(before) : null, after: after ? entryOf(after) : null };
@@ -274,17 +259,20 @@ export class Books {
   }
 
   free(): void {
+    this.#endComparison();
     this.#forget();
     for (const shelf of this.#lent.keys()) shelf.free();
     this.#lent.clear();
   }
 
   #lend(): Promise<Shelf> {
-    return this.#inTurn(async () => {
-      const shelf = await this.#open();
-      this.#lent.set(shelf, (this.#lent.get(shelf) ?? 0) + 1);
-      return shelf;
-    });
+    return this.#inTurn(async () => this.#take(await this.#open()));
+  }
+
+  /** Notes that a shelf is lent. */
+  #take(shelf: Shelf): Shelf {
+    this.#lent.set(shelf, (this.#lent.get(shelf) ?? 0) + 1);
+    return shelf;
   }
 
   #giveBack(shelf: Shelf): void {
@@ -314,9 +302,14 @@ export class Books {
     return [await shelf.tree(snapshot), shelf];
   }
 
-  #forget(): void {
-    this.#comparison?.comparison.free();
+  #endComparison(): void {
+    if (!this.#comparison) return;
+    this.#comparison.comparison.free();
+    this.#giveBack(this.#comparison.shelf);
     this.#comparison = null;
+  }
+
+  #forget(): void {
     const shelf = this.#shelf;
     this.#shelf = null;
     if (shelf && !this.#lent.has(shelf)) shelf.free();
@@ -337,6 +330,5 @@ export function steered(control: Control, onWait: Patience["onWait"]): Patience 
 /** Entries of a page, hits of a search. */
 const PAGE = 2_000;
 const HITS = 1_000;
-/** Bytes of a picture that is shown, and of all that is asked for at once; and those by which a file is judged. */
-const PREVIEW = 16 << 20;
-const HEAD = 1 << 20;
+/** Bytes of all that is asked for at once, and of a picture that is shown. */
+export const PARTS_MOST = 16 << 20;

@@ -126,7 +126,7 @@ export type Existing = Exclude<OntoExisting, "subfolder">;
 export class DirectoryTarget implements Target {
   #folders = new Map<string, FileSystemDirectoryHandle>();
   #open: FileSystemWritableFileStream | null = null;
-  /** What was written, as a file system sees it that ignores case: it is not replaced by what looks alike. */
+  /** What was written and could be replaced, as a file system sees it that ignores case: what looks alike does not replace it. */
   #written = new Set<string>();
 
   constructor(
@@ -150,7 +150,7 @@ export class DirectoryTarget implements Target {
       }
       const slash = path.lastIndexOf("/");
       const folder = await this.#folder(slash < 0 ? "" : path.slice(0, slash));
-      const name = await this.#name(folder, path.slice(slash + 1), path);
+      const name = await this.#name(folder, path.slice(slash + 1), path, entry.size);
       if (name === null) return "exists";
       const isNew = !(await isThere(folder, name));
       const handle = await folder.getFileHandle(name, { create: true });
@@ -163,7 +163,7 @@ export class DirectoryTarget implements Target {
         await this.#undo();
         throw error;
       }
-      if (this.existing === "replace") this.#written.add(folded(path));
+      if (this.existing === "replace" || entry.size === 0) this.#written.add(folded(path));
       return null;
     } catch (error) {
       if (error instanceof TypeError) return "bad-name";
@@ -173,9 +173,12 @@ export class DirectoryTarget implements Target {
   }
 
   /** The name under which a file is written; null if it is not. */
-  async #name(folder: FileSystemDirectoryHandle, name: string, path: string): Promise<string | null> {
+  async #name(folder: FileSystemDirectoryHandle, name: string, path: string, size: number): Promise<string | null> {
     if (!(await isThere(folder, name))) return name;
-    if (this.existing === "replace") return this.#written.has(folded(path)) ? null : name;
+    const mayReplace = !this.#written.has(folded(path));
+    if (this.existing === "replace") return mayReplace ? name : null;
+    // A tab that is closed while it writes leaves an empty file.
+    if (mayReplace && size > 0 && (await isEmpty(folder, name))) return name;
     if (this.existing === "leave") return null;
     for (let copy = 1; copy <= COPIES; copy++) {
       const other = anotherName(name, copy);
@@ -232,6 +235,11 @@ export class DirectoryTarget implements Target {
 /** Whether a folder has something of a name; throws TypeError for what is no name. */
 export async function isThere(folder: FileSystemDirectoryHandle, name: string): Promise<boolean> {
   return (await kindOf(folder, name)) !== null;
+}
+
+/** Whether a name in a folder is that of an empty file. */
+async function isEmpty(folder: FileSystemDirectoryHandle, name: string): Promise<boolean> {
+  return (await kindOf(folder, name)) === "file" && (await (await folder.getFileHandle(name)).getFile()).size === 0;
 }
 
 /** What has a name in a folder. */

@@ -91,17 +91,20 @@ export function filesOf(listed: Listed[]): Files {
   return { length: once.length, at: (number) => once[number]! };
 }
 
-/** Asks the browser for sizes and times, as they are now; the page stays awake meanwhile. */
+/** Asks the browser for sizes and times, as they are now where it can; the page stays awake meanwhile. */
 export async function columnsOf(files: Files): Promise<Columns> {
   const paths: string[] = [];
   const [ends, sizes, times] = [new Uint32Array(files.length), new Float64Array(files.length), new Float64Array(files.length)];
-  for (let number = 0, end = 0; number < files.length; number++) {
-    const { path, file } = files.at(number);
-    paths.push(path);
-    ends[number] = end += path.length;
-    sizes[number] = file.size;
-    times[number] = file.lastModified;
-    if (number % AT_ONCE === AT_ONCE - 1) await new Promise((resolve) => setTimeout(resolve));
+  for (let end = 0; paths.length < files.length; ) {
+    const listed = Array.from({ length: Math.min(AT_ONCE, files.length - paths.length) }, (_, at) => files.at(paths.length + at));
+    const found = await Promise.all(listed.map(asItIs));
+    for (const [at, { path }] of listed.entries()) {
+      const number = paths.push(path) - 1;
+      ends[number] = end += path.length;
+      sizes[number] = found[at]!.size;
+      times[number] = found[at]!.lastModified;
+    }
+    await new Promise((resolve) => setTimeout(resolve));
   }
   return { text: paths.join(""), ends, sizes, times };
 }
@@ -117,9 +120,10 @@ export function handOut(files: Files, port: MessagePort): void {
 /** What was wished for at once; what is to be read of it is read together, if that can be. */
 async function give(files: Files, wishes: Wish[]): Promise<Given[]> {
   const found = await Promise.all(wishes.map(async ({ id, number, how }) => {
-    const { entry, ...listed } = files.at(number);
+    const listed = files.at(number);
+    const { entry } = listed;
     // Of a file that was empty Chromium reads nothing, and so does not see that it is not empty any more.
-    const file = entry && listed.file.size === 0 ? await fileOf(entry).catch(() => listed.file) : listed.file;
+    const file = listed.file.size === 0 ? await asItIs(listed) : listed.file;
     // Not later than its bytes, also of those that are read together: a file that is written meanwhile is seen to be another
     // one the next time.
     return { id, how, file, entry, modified: file.lastModified };
@@ -137,6 +141,11 @@ async function give(files: Files, wishes: Wish[]): Promise<Given[]> {
       }
     }),
   );
+}
+
+/** A file as it is now, where the browser can give it. */
+async function asItIs({ file, entry }: Listed): Promise<File> {
+  return entry ? fileOf(entry).catch(() => file) : file;
 }
 
 /** The file of a dropped entry, as it is now. */
@@ -182,5 +191,5 @@ type Given = { id: number; file: File } | { id: number; content: Content } | { i
 
 /** Never the same one twice, whoever asks: an answer may come when nobody waits for it any more. */
 let nextWish = 0;
-/** Files looked at between two breaths of the page. */
+/** Files asked for at once, between two breaths of the page. */
 const AT_ONCE = 1_000;

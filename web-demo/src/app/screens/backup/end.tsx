@@ -51,7 +51,7 @@ export function Done({ app, state, session }: { app: App; state: Extract<Backing
       {state.blindTo.includes("odd-names") && <p class="faint small">{words.oddNames}</p>}
       <div class="row">
         <button type="button" class="button main" onClick={() => app.backing.choose()}>{words.another}</button>
-        <button type="button" class="button" onClick={() => void app.backing.again()}>{words.again}</button>
+        <button type="button" class="button" onClick={() => void app.backing.again()}>{state.opensAnew ? words.again : backup.unfinished.chooseAgain}</button>
         {session.role === "full" && <button type="button" class="button plain" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>}
       </div>
     </div>
