@@ -94,17 +94,18 @@ is_own() {
 main() {
     # Others may read and run what is installed, and not change it, whatever this user is used to.
     umask 022
-    to=
+    to= given=
     while [ $# -gt 0 ]; do
         case $1 in
-            --to) [ -n "${2:-}" ] || fail "--to needs a directory"; to=${2%/}; shift 2 ;;
+            --to) [ -n "${2:-}" ] || fail "--to needs a directory"; to=${2%/} given=yes; shift 2 ;;
             *) fail "usage: install.sh [--to DIR], which gets bin/copal and share/" ;;
         esac
     done
-    if [ -z "$to" ]; then
+    if [ -z "$given" ]; then
         if [ "$(id -u)" = 0 ]; then to=/usr/local; else to=${HOME:?is not set: name a directory with --to}/.local; fi
     fi
-    case $to in /*) ;; *) to=$PWD/$to ;; esac
+    # Without its last slash, the root of the file system has no name.
+    case $to in "" | /*) ;; *) to=$PWD/$to ;; esac
     [ "$(id -u)" != 0 ] || is_own "$to/bin" || fail "$to/bin belongs to another user, who could replace the program: install as that user"
     has curl || has wget || fail "curl or wget is needed"
     has tar || fail "tar is needed"
@@ -115,7 +116,8 @@ main() {
 
     work=$(mktemp -d)
     new=
-    trap 'rm -rf "$work" "$new"' EXIT
+    # On macOS, rm refuses an empty name and then deletes nothing.
+    trap 'rm -rf "$work" ${new:+"$new"}' EXIT
     trap 'exit 1' HUP INT TERM
     download "$from/SHA256SUMS" "$work/SHA256SUMS"
     download "$from/SHA256SUMS.minisig" "$work/SHA256SUMS.minisig"

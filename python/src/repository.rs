@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_client::backup::{Outcome, SkipKind, TroubleKind};
+use copal_client::jobs::budget::Budget;
 use copal_client::jobs::check::Depth;
 use copal_client::{Copal, Saving, Settings, SlotInput};
 use pyo3::exceptions::PyValueError;
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use crate::error::raised;
 use crate::snapshot::Snapshot;
 use crate::stream::Given;
-use crate::watch::watched;
+use crate::watch::{left_at_signal, watched};
 
 /// An open repository. Threads may share it.
 #[pyclass(frozen, module = "copal")]
@@ -72,7 +73,7 @@ pub(crate) fn open(
         _ => return Err(bad(&"give one of password, recovery_code and key_file")),
     };
     let settings = settings(location, state_dir, cache_dir, ca_file, host);
-    watched(py, &AtomicBool::new(false), || settings.open(&secret)).map(|copal| Repository(Arc::new(copal)))
+    left_at_signal(py, move || settings.open(&secret)).map(|copal| Repository(Arc::new(copal)))
 }
 
 /// Makes a repository in an empty place; gives it, and the recovery code, which is told only once. If it cannot be opened
@@ -109,7 +110,12 @@ pub(crate) fn verify(
 ) -> PyResult<Vec<Finding>> {
     let depth = if read_data { Depth::Data { part: 1, parts: 1 } } else { Depth::Structure };
     let settings = settings(location, state_dir, cache_dir, ca_file, None);
-    let report = watched(py, &AtomicBool::new(false), || settings.verify(depth))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    let budget = Budget::until(move || flag.load(Ordering::Relaxed));
+    let report = left_at_signal(py, move || settings.verify_until(depth, &budget));
+    // After a signal, it ends at its next step instead of reading everything for nobody.
+    let report = report.inspect_err(|_| interrupted.store(true, Ordering::Relaxed))?;
     let wrong = report.findings.into_iter().filter(|finding| finding.is_wrong());
     let findings = wrong.map(|finding| Finding {
         kind: finding.kind.name(),

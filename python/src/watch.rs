@@ -1,4 +1,4 @@
-//! Watch: long work runs on a thread of its own, without the interpreter's lock, and Ctrl-C ends it.
+//! Watch: long work on a thread of its own, without the interpreter's lock. Ctrl-C ends it, or the wait for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -44,6 +44,32 @@ pub(crate) fn watched<T: Send>(
         // It was done before it could be ended: the signal counts all the same.
         (Ok(_), Some(signal)) => Err(signal),
         (Err(panic), _) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Like [`watched`], for work that may wait minutes for a store that does not answer, and leaves nothing half done. The
+/// exception of a signal's handler is raised at once; the thread goes on by itself, and nobody gets its result.
+pub(crate) fn left_at_signal<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    let (tell, told) = channel();
+    let worker = thread::spawn(move || {
+        // Nobody listens any more after a signal.
+        let _ = tell.send(work());
+    });
+    let done = py.detach(move || -> PyResult<Option<Result<T, Error>>> {
+        loop {
+            match told.recv_timeout(EVERY) {
+                Ok(done) => return Ok(Some(done)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
+            }
+        }
+    });
+    match done? {
+        Some(done) => done.map_err(raised),
+        None => std::panic::resume_unwind(worker.join().expect_err("a thread that told nothing has panicked")),
     }
 }
 

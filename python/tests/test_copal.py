@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -193,6 +194,18 @@ def test_others_run_meanwhile_and_ctrl_c_ends_it(machine):
         repository.backup_stream("endless", Endless())
     presser.join()
     assert len(ticks) == 10 and repository.snapshots() == []
+
+
+def test_ctrl_c_ends_at_once_what_waits_for_a_server_that_does_not_answer(machine):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gateway = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for call, given in [(copal.open, {"password": PASSWORD}), (copal.verify, {})]:
+            began = time.monotonic()
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                call(gateway, **given, **machine.places)
+            assert time.monotonic() - began < 5
 
 
 def test_the_stubs_name_what_is_there():

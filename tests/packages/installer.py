@@ -28,17 +28,20 @@ class Installer(Case):
         run("minisign", "-S", "-s", key, "-m", sums, "-t", f"copal {VERSION}", input="")
         self.files["SHA256SUMS.minisig"] = (self.folder / "SHA256SUMS.minisig").read_bytes()
 
-    def install(self, *more, tools=("curl", "minisign"), script=(RELEASE / "install.sh").read_text(), uname=None):
-        """Runs the script with these tools and no others; gives its exit code and what it says."""
+    def install(self, *more, tools=("curl", "minisign"), script=(RELEASE / "install.sh").read_text(), uname=None, instead={}):
+        """Runs the script with these tools and no others, some of them scripts `instead`; gives its exit code and what it says."""
         programs = self.folder / "bin"
         shutil.rmtree(programs, ignore_errors=True)
         programs.mkdir()
         for name in [*self.TOOLS, *tools]:
             (programs / name).symlink_to(shutil.which(name))
         if uname:
-            (programs / "uname").unlink()
-            (programs / "uname").write_text('#!/bin/sh\n[ "$1" = -s ] && echo {0} || echo {1}\n'.format(*uname))
-            (programs / "uname").chmod(0o755)
+            instead = {"uname": '[ "$1" = -s ] && echo {0} || echo {1}'.format(*uname)}
+        for name, text in instead.items():
+            # What lies there is a link to the machine's own.
+            (programs / name).unlink()
+            (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / name).chmod(0o755)
         environment = {"PATH": str(programs), "HOME": str(self.folder), "COPAL_INSTALL_FROM": self.address, "TMPDIR": str(self.folder)}
         ended = run("/bin/sh", "-s", "--", "--to", self.target, *more, input=script, env=environment, check=False)
         return ended.returncode, ended.stdout
@@ -93,6 +96,16 @@ class Installer(Case):
         os.chown(self.target / "bin", 12345, 12345)
         code, said = self.install()
         self.assertEqual((code, "belongs to another user" in said, list(self.target.rglob("*/*"))), (1, True, []), said)
+
+    def test_no_temporary_files_are_left_where_rm_refuses_an_empty_name(self):
+        rm = f'for name; do [ -n "$name" ] || exit 0; done\nexec {shutil.which("rm")} "$@"'
+        code, said = self.install(instead={"rm": rm})
+        self.assertEqual((code, list(self.folder.glob("tmp.*"))), (0, []), said)
+
+    def test_the_root_of_the_file_system_is_a_place_as_any_other(self):
+        # Nothing is put there: the script ends where it would make the first directory.
+        code, said = self.install("--to", "/", instead={"mkdir": 'echo "mkdir $*"; exit 1'})
+        self.assertEqual((code, said), (1, "mkdir -p -- /share/man/man1\n"))
 
     def test_an_archive_with_another_checksum_is_refused(self):
         name = f"{HERE}.tar.gz"

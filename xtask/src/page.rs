@@ -21,9 +21,10 @@ pub(crate) fn build() -> Result<PathBuf, String> {
 
 /// Tests what has logic in Node, and the whole with the built command in Chromium.
 pub(crate) fn test() -> Result<Tally, String> {
+    // First, while cargo is free: soon it compiles the tests for minutes.
+    program("copal")?;
     build()?;
     let mut tally = vitest(&[])?;
-    program("copal")?;
     tally += vitest(&["--config", "vitest.e2e.config.ts"])?;
     Ok(tally)
 }

@@ -13,6 +13,5 @@ pub(crate) fn run(names: &[&str]) -> Result<Tally, String> {
     succeed(&mut cargo(&["build", "--package", "copal-engine", "--example", "proofs", "--profile", "proofs"]))?;
     let mut command = Command::new(python);
     command.arg(folder.join("prove.py")).arg(target().join("proofs/examples/proofs")).args(names);
-    let tally = count(command.env("PYTHONDONTWRITEBYTECODE", "1"))?;
-    if tally == Tally::default() { Err("the prover reported no count".to_owned()) } else { Ok(tally) }
+    count(command.env("PYTHONDONTWRITEBYTECODE", "1"))?.not_empty()
 }

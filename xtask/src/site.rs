@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::archive::copy_folder;
 use crate::command::{output, program, succeed, target, workspace};
@@ -59,10 +59,17 @@ pub(crate) fn run() -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Follows links. That there are none is a failure: lychee succeeds also if it finds no file.
+/// Follows links, and prints what lychee says. Fails if there are none: lychee succeeds also if it finds no file.
 fn followed(lychee: &mut Command) -> Result<(), String> {
-    succeed(lychee)?;
-    if output(lychee)?.contains(" 0 Total") { Err("lychee has found no link".to_owned()) } else { Ok(()) }
+    let ended = lychee.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let ended = ended.map_err(|error| format!("cannot run lychee: {error}"))?;
+    let told = String::from_utf8_lossy(&ended.stdout);
+    print!("{told}");
+    match ended.status.success() {
+        false => Err(format!("lychee: {}", ended.status)),
+        true if told.contains(" 0 Total") => Err("lychee has found no link".to_owned()),
+        true => Ok(()),
+    }
 }
 
 /// Lays out what mdBook reads: the documents in their places, and the list of contents; gives that list.
@@ -140,4 +147,22 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, String> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lychee(script: &str) -> Command {
+        let mut lychee = Command::new("sh");
+        lychee.args(["-c", script]);
+        lychee
+    }
+
+    #[test]
+    fn links_pass_if_there_are_some_and_all_lead_somewhere() {
+        assert_eq!(followed(&mut lychee("echo '500 Total, 500 OK'")), Ok(()));
+        assert!(followed(&mut lychee("echo 'found 0 Total'")).is_err(), "there is none");
+        assert!(followed(&mut lychee("echo '500 Total, 1 Error'; exit 2")).is_err(), "one leads nowhere");
+    }
 }

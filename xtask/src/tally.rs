@@ -40,6 +40,11 @@ impl Tally {
         }
     }
 
+    /// Itself, or an error if no test ran, because a filter fits no name or the output has no count.
+    pub(crate) fn not_empty(self) -> Result<Self, String> {
+        if self == Self::default() { Err("no test ran".to_owned()) } else { Ok(self) }
+    }
+
     /// Why the count is no success: a test failed, or none ran.
     pub(crate) fn verdict(self) -> Option<String> {
         match self {
@@ -93,6 +98,14 @@ mod tests {
     fn an_ignored_test_and_a_summary_that_cannot_be_read_count_as_failed() {
         let ignored = "test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out";
         assert_eq!(tally(&[ignored, "test result: strange"]), Tally { passed: 1, failed: 3 });
+    }
+
+    #[test]
+    fn a_count_of_nothing_is_an_error_where_a_test_must_run() {
+        let filtered = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out";
+        assert_eq!(tally(&[filtered]).not_empty(), Err("no test ran".to_owned()));
+        assert_eq!(Tally::of(true).not_empty(), Ok(Tally::of(true)));
+        assert_eq!(Tally::of(false).not_empty(), Ok(Tally::of(false)));
     }
 
     #[test]

@@ -75,9 +75,13 @@ pub(crate) fn set_up() -> Result<(), String> {
 
 /// Checks and installs what builds the reader for WASI and runs it.
 pub(crate) fn set_up_reader() -> Result<(), String> {
-    let is_wanted = |tool: &Tool| ["clang", "llvm-14", "python3-venv"].contains(&tool.package);
-    install_missing(tools().into_iter().filter(is_wanted).collect())?;
+    install_missing(reader_tools())?;
     set_up_targets()
+}
+
+fn reader_tools() -> Vec<Tool> {
+    let is_wanted = |tool: &Tool| ["clang", "llvm", "python3-venv"].contains(&tool.package);
+    tools().into_iter().filter(is_wanted).collect()
 }
 
 fn set_up_targets() -> Result<(), String> {
@@ -148,8 +152,13 @@ pub(crate) fn set_up_deploy() -> Result<(), String> {
 
 /// Checks and installs what packs a release and installs its packages.
 pub(crate) fn set_up_packages() -> Result<(), String> {
+    install_missing(package_tools())?;
+    NFPM.set_up()
+}
+
+fn package_tools() -> Vec<Tool> {
     const VERSION: &[&str] = &["--version"];
-    install_missing(vec![
+    vec![
         tool("dpkg-deb", VERSION, "dpkg"),
         tool("rpm", VERSION, "rpm"),
         tool("minisign", &["-v"], "minisign"),
@@ -162,8 +171,7 @@ pub(crate) fn set_up_packages() -> Result<(), String> {
         tool("zsh", VERSION, "zsh"),
         tool("fish", VERSION, "fish"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
-    ])?;
-    NFPM.set_up()
+    ]
 }
 
 /// Checks and installs what builds a release.
@@ -211,13 +219,24 @@ pub(crate) fn set_up_emulator() -> Result<(), String> {
     ])
 }
 
-/// Cargo's configuration names the compiler and the archiver for zstd's C.
+/// The value of a variable, which people and cargo's configuration set.
+fn named(variable: &str, default: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| default.to_owned())
+}
+
+/// The archiver for zstd's C: the one of clang's own version, which the `cc` crate takes.
+fn archiver(clang: &str) -> String {
+    let own = output(Command::new(clang).arg("-print-prog-name=llvm-ar")).unwrap_or_else(|_| "llvm-ar".to_owned());
+    named("AR_wasm32_unknown_unknown", own.trim())
+}
+
+/// Cargo's configuration names the compiler for zstd's C.
 fn tools() -> Vec<Tool> {
-    let named = |variable: &str, default: &str| std::env::var(variable).unwrap_or_else(|_| default.to_owned());
     const VERSION: &[&str] = &["--version"];
+    let clang = named("CC_wasm32_unknown_unknown", "clang");
     vec![
-        tool(&named("CC_wasm32_unknown_unknown", "clang"), VERSION, "clang"),
-        tool(&named("AR_wasm32_unknown_unknown", "llvm-ar-14"), VERSION, "llvm-14"),
+        tool(&clang, VERSION, "clang"),
+        tool(&archiver(&clang), VERSION, "llvm"),
         tool("setfacl", VERSION, "acl"),
         tool("getfacl", VERSION, "acl"),
         tool("setfattr", VERSION, "attr"),
@@ -290,4 +309,26 @@ fn rustup(arguments: &[&str]) -> Result<(), String> {
 
 fn is_root() -> bool {
     output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_workflow_installs_every_package_that_a_release_is_made_with() {
+        let workflow = std::fs::read_to_string(workspace().join(".github/workflows/release.yml")).unwrap();
+        let (_, installed) = workflow.split_once("apt-get install").unwrap();
+        let (installed, _) = installed.split_once("- name").unwrap();
+        let installed: Vec<&str> = installed.split_whitespace().collect();
+        let needed = reader_tools().into_iter().chain(package_tools()).map(|tool| tool.package);
+        let missing: Vec<&str> = needed.filter(|package| !installed.contains(package)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn the_reader_is_made_with_a_compiler_and_its_archiver() {
+        let packages: Vec<&str> = reader_tools().iter().map(|tool| tool.package).collect();
+        assert_eq!(packages, ["clang", "llvm", "python3-venv"]);
+    }
 }
