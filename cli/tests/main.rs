@@ -41,5 +41,7 @@ mod together;
 mod told;
 mod transcripts;
 mod translated;
+#[cfg(target_os = "linux")]
+mod unfound;
 mod upkeep;
 mod watched;

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, OsStr};
 use std::io;
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::rules::Rules;
 use super::{ScanEvent, ScanOptions, Scanned, Skip, source_of};
 use crate::names::{Kind, Names};
 use crate::open;
-use crate::stat::EntryStat;
+use crate::stat::{EntryStat, is_absent};
 use crate::system::{FileType, OFlags, OwnedFd, PATH, bytes_of, is_of_kernel};
 
 /// A task that a thread can do on its own.
@@ -58,6 +59,8 @@ pub(super) struct Found<'s> {
     /// Further tasks, each with the number of events that come before it.
     pub(super) between: Vec<(usize, Work<'s>)>,
     pub(super) excluded: u64,
+    /// The events that tell of names that were listed and then not found.
+    missing: Vec<usize>,
 }
 
 impl<'s> Work<'s> {
@@ -77,7 +80,10 @@ impl<'s> Work<'s> {
             Work::List(directory) => found.list(directory, options),
             Work::Look { directory, names, range } => {
                 match open::absolute(&options.as_path.source_of(&directory.path), PATH | OFlags::DIRECTORY) {
-                    Ok(fd) => range.for_each(|at| found.look(&fd, &directory, names.at(at), options)),
+                    Ok(fd) => {
+                        range.for_each(|at| found.look(&fd, &directory, names.at(at), options));
+                        found.forget_vanished(&directory, options);
+                    }
                     Err(error) => found.unreadable(directory.path.clone(), error),
                 }
             }
@@ -128,6 +134,7 @@ impl<'s> Found<'s> {
         let names = self.names(&fd, &mut directory, options);
         let first = names.len().min(SLICE);
         (0..first).for_each(|at| self.look(&fd, &directory, names.at(at), options));
+        self.forget_vanished(&directory, options);
         if names.len() > first {
             let (directory, names) = (Arc::new(directory), Arc::new(names));
             for start in (first..names.len()).step_by(SLICE) {
@@ -215,7 +222,7 @@ impl<'s> Found<'s> {
 
         let mut stat = None;
         if kind == Kind::Unknown {
-            stat = self.stat(&look, &path, branch);
+            stat = self.stat(&look, &path, directory, branch);
             if stat.is_none() {
                 return;
             }
@@ -237,7 +244,7 @@ impl<'s> Found<'s> {
         if !wanted && branch.is_none() {
             return;
         }
-        let Some(stat) = stat.or_else(|| self.stat(&look, &path, branch)) else { return };
+        let Some(stat) = stat.or_else(|| self.stat(&look, &path, directory, branch)) else { return };
         if !stat.is_directory() {
             self.lost(named(branch, &path).filter(|root| *root != path), io::ErrorKind::NotADirectory);
         }
@@ -293,14 +300,46 @@ impl<'s> Found<'s> {
         &mut self,
         look: impl Fn() -> io::Result<EntryStat>,
         path: &TreePath,
+        directory: &Directory<'s>,
         branch: Option<&Branch>,
     ) -> Option<EntryStat> {
         match look() {
             Ok(stat) => return Some(stat),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.lost(named(branch, path), error.kind()),
-            Err(error) => self.unreadable(path.clone(), error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => self.unreadable(path.clone(), error),
+            Err(error) if branch.is_none() && directory.content == Content::Everything => {
+                self.missing.push(self.events.len());
+                self.unreadable(path.clone(), error);
+            }
+            Err(error) => self.lost(named(branch, path), error.kind()),
         }
         None
+    }
+
+    /// Takes back what was said of names that have vanished since they were listed. Those that are listed and not found
+    /// again and again are names that their file system cannot look up, as happens with SMB, FAT and FUSE.
+    fn forget_vanished(&mut self, directory: &Directory<'s>, options: &ScanOptions) {
+        let mut missing = mem::take(&mut self.missing);
+        for _ in 0..LISTINGS {
+            if missing.is_empty() {
+                return;
+            }
+            let names = match open::quietly(&options.as_path.source_of(&directory.path), OFlags::DIRECTORY) {
+                Ok(fd) => Names::read(&fd),
+                Err(error) => (Names::default(), is_absent(&error).then_some(()).ok_or(error)),
+            };
+            let (names, Ok(())) = names else { return };
+            let has_vanished = |event: &ScanEvent| {
+                let ScanEvent::Unreadable { path, .. } = event else { return false };
+                let look = || EntryStat::of_path(&options.as_path.source_of(path));
+                !names.contains(path.name()) || look().map_or_else(|error| !is_absent(&error), |_| true)
+            };
+            let vanished: Vec<usize> = missing.extract_if(.., |at| has_vanished(&self.events[*at])).collect();
+            for gone in vanished.into_iter().rev() {
+                self.events.remove(gone);
+                missing.iter_mut().filter(|at| **at > gone).for_each(|at| *at -= 1);
+                self.between.iter_mut().filter(|(before, _)| *before > gone).for_each(|(before, _)| *before -= 1);
+            }
+        }
     }
 
     /// Reports roots that were there when the backup began.
@@ -343,3 +382,7 @@ impl Directory<'_> {
 
 /// Names of a directory that one task looks at.
 const SLICE: usize = 2_048;
+
+/// How often a directory is listed again before a name in it counts as one that cannot be looked up: files that are made and
+/// removed all the time, such as journals, may be listed and gone a few times in a row.
+const LISTINGS: usize = 3;
