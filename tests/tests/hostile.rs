@@ -1,6 +1,7 @@
 //! What a hostile client has signed leads no reader astray: not the command, not the reader that a repository carries, not
 //! the page.
 
+mod link;
 mod mount;
 
 use std::fs;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use copal_engine::restore::leaves::{BELOW_LEAF, Leaves};
 use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind, Mode};
 use crossbeam_channel::Sender;
@@ -69,6 +70,7 @@ impl<'a> Walk<'a> {
     pub(super) fn run(mut self) -> Result<(DirectoriesLater, Links), RestoreError> {
         let request = self.work.request;
         let mut stream = request.scope.entries(request.pages, request.root);
+        let mut leaves = Leaves::default();
         while !self.work.is_over() {
             let entry = stream.next_readable()?;
             let reaches_further = entry.as_ref().is_some_and(|entry| !request.scope.holds(&entry.path));
@@ -79,6 +81,13 @@ impl<'a> Walk<'a> {
                 self.lost += 1;
             }
             let Some(mut entry) = entry.filter(|_| !reaches_further) else { break };
+            // It would take the place of what it is said to lie below.
+            if !leaves.admits(&entry) {
+                if self.orphans.is_none() {
+                    self.work.damaged(&request.scope.inside(&entry.path), BELOW_LEAF.to_owned());
+                }
+                continue;
+            }
             entry.owner = self.owners.here(&entry.owner);
             entry.mode = Mode::new(entry.mode.kind(), entry.mode.permissions() & !request.cut_mode);
             self.take(entry)?;
