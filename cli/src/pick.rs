@@ -1,8 +1,10 @@
 //! Pick: resolves the snapshot that the user names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use copal_client::history::{History, Snapshot};
+use copal_client::scan::Root;
 use copal_engine::retention::Series;
 use copal_format::client::Role;
 use copal_format::id::ClientId;
@@ -40,12 +42,14 @@ pub enum Intent {
 
 /// Kept snapshots that match the options.
 pub fn narrowed<'a>(history: &'a History, narrow: &Narrow) -> Vec<&'a Snapshot> {
-    history.kept().filter(|snapshot| fits(snapshot, narrow)).collect()
+    let paths = spellings(narrow);
+    history.kept().filter(|snapshot| fits_with(snapshot, narrow, &paths)).collect()
 }
 
 /// Forgotten snapshots that can still be undeleted and that match the options.
 pub fn forgotten<'a>(history: &'a History, narrow: &Narrow) -> Vec<&'a Snapshot> {
-    history.forgotten().filter(|snapshot| fits(snapshot, narrow)).collect()
+    let paths = spellings(narrow);
+    history.forgotten().filter(|snapshot| fits_with(snapshot, narrow, &paths)).collect()
 }
 
 /// Write-only clients whose snapshots claim one of the hosts asked for, and do not count for these hosts.
@@ -57,19 +61,31 @@ pub fn claimants(history: &History, narrow: &Narrow) -> BTreeMap<ClientId, Signe
 /// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, the label, and
 /// the times.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
-    let has_path = |path: &std::path::PathBuf| {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let Some(bytes) = tree_bytes(&absolute) else { return false };
-        let trimmed = bytes.strip_suffix(b"/").unwrap_or(&bytes);
-        snapshot.info.paths.iter().any(|other| other == trimmed)
-    };
+    fits_with(snapshot, narrow, &spellings(narrow))
+}
+
+fn fits_with(snapshot: &Snapshot, narrow: &Narrow, paths: &[Vec<Vec<u8>>]) -> bool {
+    let has_path = |spellings: &Vec<Vec<u8>>| snapshot.info.paths.iter().any(|path| spellings.contains(path));
     (narrow.clients.is_empty() || narrow.clients.iter().any(|client| names(client, snapshot)))
         && (narrow.hosts.is_empty() || is_of(snapshot.machine(), narrow))
-        && narrow.paths.iter().all(has_path)
+        && paths.iter().all(has_path)
         && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
         && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
         && narrow.before.is_none_or(|time| snapshot.time < time)
         && narrow.after.is_none_or(|time| snapshot.time >= time)
+}
+
+/// For each path of the options, the paths that a snapshot may have for it: as it is written, which may be a path of
+/// another machine, and with the links resolved that `backup` follows on this one.
+fn spellings(narrow: &Narrow) -> Vec<Vec<Vec<u8>>> {
+    let both = |path: &PathBuf| -> Vec<Vec<u8>> {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let written = tree_bytes(&absolute).map(|bytes| bytes.strip_suffix(b"/").unwrap_or(&bytes).to_vec());
+        // A path that is no longer there is resolved as far as it exists.
+        let resolved = Root::new(path).ok().or_else(|| Root::named(&absolute).ok());
+        written.into_iter().chain(resolved.map(|root| root.path().as_bytes().to_vec())).collect()
+    };
+    narrow.paths.iter().map(both).collect()
 }
 
 /// Whether `client` names the client of a snapshot: its name, or at least the first four digits of its id.
@@ -91,19 +107,48 @@ pub fn find<'a>(
     here: &Here,
     intent: Intent,
 ) -> Result<Vec<&'a Snapshot>, Failure> {
-    // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
-    let intent = if history.problems.is_empty() { intent } else { Intent::Change };
+    let intent = while_all_is_listed(intent, history);
     pick(narrowed(history, narrow), which, narrow, here, intent).map_err(|failure| or_damage(history, failure))
+}
+
+/// Like [`find`], for a list: the one snapshot, from those that match the options, the oldest first.
+pub fn listed<'a>(
+    history: &History,
+    narrowed: Vec<&'a Snapshot>,
+    which: &Which,
+    narrow: &Narrow,
+    here: &Here,
+) -> Result<&'a Snapshot, Failure> {
+    let found = pick(narrowed, which, narrow, here, while_all_is_listed(Intent::Read, history));
+    found.map(|found| found[0]).map_err(|failure| match failure {
+        // The full list shows what else there is.
+        Failure::NoneOfThisHost { .. } => damage_or(history, failure),
+        failure => or_damage(history, failure),
+    })
+}
+
+/// The intent, unless a snapshot cannot be listed: it may be this machine's, so another host's must not stand in for
+/// it.
+fn while_all_is_listed(intent: Intent, history: &History) -> Intent {
+    if history.problems.is_empty() { intent } else { Intent::Change }
 }
 
 /// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
 pub fn or_damage(history: &History, failure: Failure) -> Failure {
-    match (&failure, history.problems.first()) {
-        (Failure::NoSnapshot { .. }, Some((object, why))) => {
+    match failure {
+        Failure::NoSnapshot { .. } => damage_or(history, failure),
+        failure => failure,
+    }
+}
+
+/// The first problem of the list, as the reason for a failure; the failure itself if there is no problem.
+fn damage_or(history: &History, failure: Failure) -> Failure {
+    match history.problems.first() {
+        Some((object, why)) => {
             let cause = format!("{why}; {failure} of those that can be listed");
             Failure::Damaged { object: object.clone(), cause: cause.into() }
         }
-        _ => failure,
+        None => failure,
     }
 }
 

@@ -3,13 +3,11 @@
 use std::fs;
 use std::process::Command;
 
-use crate::kit::{Machine, Run, Running, Volume, noise, number, set_xattr, until};
+use crate::kit::{Machine, Run, Running, Volume, needs_root, noise, number, set_xattr, until};
 
 #[test]
 fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    needs_root("mount a file system");
     let machine = Machine::new();
     let disk = machine.path("disk");
     fs::create_dir(&disk).unwrap();
@@ -41,9 +39,7 @@ fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can()
 
 #[test]
 fn attributes_that_another_user_did_not_see_are_saved() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    needs_root("set attributes of trusted.*");
     let machine = Machine::new();
     machine.write("file", "text");
     set_xattr(&machine.path("source/file"), "trusted.mark", b"of root");

@@ -233,6 +233,17 @@ fn paths_are_understood_as_a_person_writes_them() {
 }
 
 #[test]
+fn a_byte_order_mark_before_a_list_of_lines_is_no_part_of_its_first_path() {
+    let machine = begun();
+    machine.write("d1/e1/f1", "first");
+    machine.write("d2/e2/f2", "second");
+    fs::write(machine.path("list"), "\u{feff}source/d1/e1/f1\nsource/d2/e2/f2\n").unwrap();
+    let made = machine.json(&["backup", "source", "--changed-from", "list"]);
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &2.into()), "{made}");
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+}
+
+#[test]
 fn a_list_comes_on_standard_input_once_or_not_at_all() {
     let machine = begun();
     let two = machine.run(&["backup", "source", "--changed-from", "-", "--changed-from0", "-"]);

@@ -9,7 +9,7 @@ use std::process::Command;
 use copal_reader::Streams;
 use serde_json::json;
 
-use crate::kit::{Harm, Machine, Ran, Run, Running, Volume, assert_same, noise, set_xattr, text, until};
+use crate::kit::{Harm, Machine, Ran, Run, Running, Volume, assert_same, needs_root, noise, set_xattr, text, until};
 
 const SECRET: &str = "of the export";
 
@@ -207,9 +207,7 @@ fn nothing_is_replaced_unasked_and_what_fails_leaves_nothing() {
 
 #[test]
 fn an_export_to_a_full_disk_names_its_file_and_does_not_advise_to_prune() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    needs_root("mount a file system");
     let machine = saved();
     let disk = machine.path("disk");
     fs::create_dir(&disk).unwrap();

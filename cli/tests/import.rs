@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use copal_client::Settings;
+use copal_format::keys::slot::SlotInput;
+use copal_format::path::TreePath;
 use serde_json::json;
 
 use crate::kit::{Machine, Ran, Run, assert_same, name, noise, number, set_xattr, text};
@@ -220,6 +223,28 @@ fn members_lie_in_the_path_that_as_path_names_and_belong_to_its_series() {
         let ran = imports(&machine, &archive, &["--as-path", bad]).exits(2);
         assert!(ran.err.contains("--as-path"), "{ran}");
     }
+}
+
+#[test]
+fn a_directory_of_which_an_archive_has_only_the_content_is_listed_too() {
+    let machine = Machine::new();
+    let archive = Written::new().file("dir/a", "1").file("dir/below/b", "2").file("dir/below/c", "3").bytes();
+    imports(&machine, &archive, &[]).ok();
+    assert_eq!(machine.ok(&["ls", "latest"]), "/dir\n");
+    assert_eq!(machine.ok(&["ls", "latest:/dir"]), "/dir/a\n/dir/below\n");
+    let directory = &machine.run(&["ls", "--json", "latest:/dir"]).ok().rows()[1];
+    assert_eq!((&directory["type"], &directory["mode"]), (&json!("dir"), &json!(0o755)));
+
+    let secret = SlotInput::key_file(fs::read_to_string(machine.path("key")).unwrap().trim()).unwrap();
+    let settings = Settings::at(machine.path("repository"));
+    let copal = settings.state_dir(machine.path("own")).cache_dir(machine.path("copies")).open(&secret).unwrap();
+    let tree = copal.tree(&copal.snapshot("latest").unwrap()).unwrap();
+    let listed = |directory: &str| -> Vec<String> {
+        let entries = tree.list(TreePath::new(directory).unwrap());
+        entries.map(|entry| entry.unwrap().path.to_string()).collect()
+    };
+    assert_eq!(listed(""), ["dir"], "a program gets the same");
+    assert_eq!(listed("dir"), ["dir/a", "dir/below"]);
 }
 
 #[test]

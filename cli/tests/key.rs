@@ -1,5 +1,7 @@
 //! What opens a repository, through the command.
 
+use std::process::Command;
+
 use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, text};
 use serde_json::Value;
 
@@ -230,6 +232,21 @@ fn a_recovery_code_is_shown_also_if_the_machine_cannot_be_registered() {
     assert_ne!(ran.code, 0, "{ran}");
     let code = ran.err.split_whitespace().find(|word| word.starts_with("copal-recovery-1-"));
     opens(machine.run_with(code.unwrap_or_else(|| panic!("{ran}")), &["snapshots"]));
+}
+
+#[test]
+fn a_new_recovery_code_that_nobody_reads_is_told_on_standard_error() {
+    let machine = Machine::new();
+    let ran = unread(&mut machine.with_key(&["key", "recovery"])).exits(1);
+    let code = ran.err.split_whitespace().find(|word| word.starts_with("copal-recovery-1-"));
+    opens(machine.run_with(code.unwrap_or_else(|| panic!("{ran}")), &["snapshots"]));
+}
+
+/// Runs a command whose standard output nobody reads any more.
+pub(crate) fn unread(command: &mut Command) -> Ran {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    Ran::of(command.stdout(writer).output().unwrap())
 }
 
 /// Writes a file beside the repository.

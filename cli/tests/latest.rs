@@ -88,6 +88,22 @@ fn latest_is_the_newest_snapshot_that_holds_the_path() {
 }
 
 #[test]
+fn latest_searches_a_hundred_different_trees_for_a_path_and_no_more() {
+    let machine = tree();
+    machine.write("gone", "was here");
+    machine.backup(&[]);
+    machine.remove("gone");
+    let another = |content: &str| {
+        machine.write("count", content);
+        machine.backup(&[]);
+    };
+    (1..100).for_each(|number| another(&format!("{number}")));
+    assert_eq!(machine.ok(&["dump", "latest:gone"]), "was here");
+    another("one tree more");
+    assert_eq!(machine.run(&["dump", "latest:gone", "--json"]).exits(1).kind(), "not_in_snapshot");
+}
+
+#[test]
 fn times_ids_and_patterns_of_hosts_choose_snapshots() {
     let machine = tree();
     let at = |time: &str, host: &str| machine.backup(&["--time", time, "--host", host]);
@@ -140,6 +156,35 @@ fn another_hosts_latest_is_no_answer_while_this_hosts_may_be_lost() {
     }
     let refused = machine.run(&["restore", "latest", "-t", "out", "--json"]);
     assert!(refused.code != 0 && !machine.path("out").exists(), "{refused}");
+}
+
+#[test]
+fn a_list_does_not_take_another_hosts_latest_while_this_hosts_may_be_lost() {
+    let machine = tree();
+    machine.backup(&[]);
+    let own: Vec<String> = machine.names("manifests/");
+    elsewhere(&machine, &["backup", "source"]).ok();
+    for manifest in own {
+        machine.damage(&manifest, crate::kit::Harm::Flip);
+    }
+    for list in ["snapshots", "stats"] {
+        let refused = machine.run(&[list, "latest", "--json"]).exits(4);
+        assert!(refused.out.is_empty() && refused.kind() == "damaged", "{refused}");
+    }
+}
+
+#[test]
+fn a_path_chooses_snapshots_by_the_links_that_a_backup_follows() {
+    let machine = tree();
+    std::os::unix::fs::symlink(machine.path(""), machine.path("link")).unwrap();
+    let id = text(&machine.json(&["backup", "link/source"])["snapshot_id"]);
+    for path in ["link/source", "link/source/", "link/link/source", "source"] {
+        assert_eq!(machine.snapshots_that(&["--path", path]), std::slice::from_ref(&id), "{path}");
+    }
+    // A path that is gone is looked for as well, and so is one that only another machine has.
+    std::fs::remove_dir_all(machine.path("source")).unwrap();
+    assert_eq!(machine.snapshots_that(&["--path", "link/source"]), [id]);
+    assert_eq!(machine.snapshots_that(&["--path", "link/another"]), [""; 0]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The commands that look into a repository, and those that need none.
 
 mod habits;
+pub(crate) mod harmed;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -126,40 +127,6 @@ fn a_variable_that_is_set_to_nothing_is_not_set() {
     assert_ne!(machine.json(&["snapshots"])[0]["host"], "", "the host has a name");
     assert_eq!(machine.run(&["backup", "source", "--host", "", "--json"]).exits(2).kind(), "usage");
     assert_eq!(machine.command(&["snapshots", "--json"]).env("COPAL_REPOSITORY", "").ran().exits(2).kind(), "location");
-}
-
-/// A tree of several blocks of pages, of which the first is damaged.
-fn damaged_tree() -> Machine {
-    let machine = Machine::new();
-    for directory in ["a", "b", "c"] {
-        for number in 0..800 {
-            machine.write(&format!("{directory}/{number:03}"), format!("{directory}{number}").repeat(100));
-        }
-    }
-    machine.backup(&[]);
-    let packs: Vec<Value> =
-        machine.names("packs/").iter().map(|pack| machine.run(&["cat", pack]).ok().json()).collect();
-    let tree = packs.iter().find(|pack| pack["kind"] == "tree").unwrap();
-    let blocks = tree["blocks"].as_array().unwrap();
-    assert!(blocks.len() > 2, "{} blocks", blocks.len());
-    machine.flip(&text(&tree["object"]), blocks[0]["offset"].as_u64().unwrap() as usize + 40);
-    machine
-}
-
-#[test]
-fn damage_hides_what_it_hits_and_nothing_else() {
-    let machine = damaged_tree();
-    let all = machine.run(&["ls", "-R", "--json", "latest"]).exits(4);
-    let paths = below(&machine, &all.rows());
-    assert!(paths.contains(&"c/799".to_owned()) && !paths.contains(&"a/000".to_owned()));
-    assert!(all.err.contains("cannot be listed") && all.err.contains("packs/"), "{all}");
-    let between = format!("latest:{}/a/0005", machine.path("source").display());
-    assert_eq!(machine.run(&["ls", "--json", &between]).exits(4).kind(), "damaged", "it may be there");
-    let place = format!("latest:{}/c", machine.path("source").display());
-    assert_eq!(listed(&machine, &[&place]).len(), 800, "what lies elsewhere is not read");
-    let found = machine.run(&["find", "79?", "--json"]).exits(4);
-    assert!(below(&machine, &found.rows()).contains(&"c/795".to_owned()));
-    assert!(found.err.contains("snapshot ") && found.err.contains("cannot be listed"), "{found}");
 }
 
 #[test]
@@ -311,6 +278,16 @@ fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
     assert_eq!(file["size"].as_u64(), Some(10_000));
     let chunk = machine.run(&["cat", &text(&file["content"]["chunks"][0]["id"])]).ok();
     assert_eq!(chunk.out, vec![9; 10_000]);
+}
+
+#[test]
+fn what_a_client_says_cannot_speak_to_the_terminal_that_shows_it() {
+    let machine = small_tree();
+    let host = "desk\u{9b}2J\u{7f}\u{202e}\u{e0041}";
+    let id = machine.backup(&["--host", host]);
+    let shown = machine.run(&["cat", &id[..8]]).ok();
+    assert!(!shown.text().contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{e0041}']), "{shown}");
+    assert_eq!(shown.json()["snapshot"]["info"]["host"], host);
 }
 
 #[test]

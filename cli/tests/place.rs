@@ -76,11 +76,17 @@ fn another_repository_in_the_place_of_the_one_that_was_met_is_not_saved_to() {
     let read = machine.run_with(PASSPHRASE, &["snapshots"]).ok();
     assert!(read.err.contains("and this machine has met"), "{read}");
     machine.run_with(PASSPHRASE, &["backup", "source"]).exits(1);
+    fs::write(machine.path("reader.wasm"), b"\0asm\x01\0\0\0").unwrap();
     for words in [
         &["prune"][..],
         &["forget", "--keep-last", "1"],
         &["key", "add", "--new-key-file", "new"],
         &["client", "add", "--name", "x", "--role", "full"],
+        &["reader", "--reader", "reader.wasm"],
+        &["ingest"],
+        &["compact"],
+        &["repair"],
+        &["rebuild-index"],
     ] {
         let ran = machine.run_with(PASSPHRASE, words).exits(1);
         assert!(ran.err.contains("run the command once with --another"), "{words:?}: {ran}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::kill::{after_deaths, every, with_key};
-use crate::kit::{Harm, Machine, assert_same, noise, text, texts};
+use crate::kit::{Harm, Machine, Run, assert_same, noise, text, texts};
 use crate::managed::world::{upload, with_camera};
 
 /// A machine with two snapshots that have a secret, and one before them that has none.
@@ -102,6 +102,16 @@ fn options_choose_what_is_rewritten_and_pinned_snapshots_stay() {
 }
 
 #[test]
+fn a_dry_run_of_a_machine_that_the_repository_does_not_know_writes_nothing() {
+    let (machine, ids) = saved();
+    let before = machine.objects();
+    let mut rewrite = machine.with_key(&["rewrite", "--json", "--exclude", "secret/", "-n"]);
+    let would = rewrite.env("COPAL_STATE_DIR", machine.path("other")).ran().ok().json();
+    assert_eq!(texts(&would["rewritten"], "source_id"), ids[1..]);
+    assert_eq!(machine.objects(), before);
+}
+
+#[test]
 fn a_rewrite_killed_anywhere_is_finished_by_the_next_one() {
     let (machine, ids) = saved();
     let rewrite = ["rewrite", "--exclude", "secret/"];
@@ -138,13 +148,15 @@ fn where_content_is_known_to_be_lost_both_snapshots_are_kept() {
 }
 
 #[test]
-fn what_a_write_only_client_has_saved_is_rewritten_without_its_rights() {
+fn what_a_write_only_client_has_saved_is_rewritten_without_its_rights_and_with_the_time_of_acceptance() {
     let (owner, camera) = with_camera();
     camera.write("program", noise(1, 100_000));
     camera.write("secret/key", noise(2, 100_000));
     fs::set_permissions(camera.source("program"), fs::Permissions::from_mode(0o4755)).unwrap();
-    upload(&camera, &[]).ok();
+    upload(&camera, &["--time", "2020-01-02"]).ok();
     owner.ok(&["ingest"]);
+    let time = || text(&owner.json(&["status"])["series"][0]["time"]);
+    let accepted = time();
     let mut rewrite = owner.with_key(&["rewrite", "--json", "--exclude", "secret/", "--host", "camera"]);
     let rewriting = crate::managed::world::Running::start(&mut rewrite);
     let forgotten = || owner.json(&["snapshots", "--forgotten"]).as_array().is_some_and(|rows| !rows.is_empty());
@@ -152,6 +164,7 @@ fn what_a_write_only_client_has_saved_is_rewritten_without_its_rights() {
     let summary = rewriting.end().ok().json();
     let row = &summary["rewritten"][0];
     assert_eq!((&row["forgotten"], &row["host"]), (&json!(true), &json!("camera")));
+    assert_eq!(time(), accepted);
     let path = format!("{}:{}/program", text(&row["snapshot_id"]), camera.path("source").display());
     owner.ok(&["restore", &path, "-t", "out"]);
     let program = owner.path("out/program");

@@ -18,7 +18,7 @@ fn twice() -> (Machine, BTreeMap<String, Vec<u8>>) {
 }
 
 /// Every command that reads.
-const READERS: [&[&str]; 9] = [
+const READERS: [&[&str]; 10] = [
     &["snapshots"],
     &["ls", "latest"],
     &["restore", "latest", "-t", "out"],
@@ -28,6 +28,7 @@ const READERS: [&[&str]; 9] = [
     &["stats"],
     &["status"],
     &["forget", "--keep-last", "1", "--dry-run"],
+    &["client", "list"],
 ];
 
 fn put_back(machine: &Machine, objects: &BTreeMap<String, Vec<u8>>) {
@@ -96,6 +97,51 @@ fn a_machine_that_has_seen_a_newer_state_says_so_and_writes_nothing() {
 }
 
 #[test]
+fn on_an_older_state_nothing_is_accepted_and_nobody_gets_a_key() {
+    let (machine, mut older) = twice();
+    // The second backup waits once more.
+    let waits = |name: &str| name.starts_with("manifests/") || name.starts_with("packs/");
+    older.extend(machine.objects().into_iter().filter(|(name, _)| waits(name)));
+    put_back(&machine, &older);
+    fs::write(machine.path("reader.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    fs::write(machine.path("policy.toml"), "keep-last = 1\n").unwrap();
+    for command in [
+        &["forget", "latest"][..],
+        &["tag", "latest", "--add", "x"],
+        &["policy", "set", "policy.toml"],
+        &["prune"],
+        &["ingest"],
+        &["compact"],
+        &["reader", "--reader", "reader.wasm"],
+        &["client", "add", "--name", "x", "--role", "full"],
+        &["client", "revoke", "laptop", "--own"],
+        &["key", "add", "--new-key-file", "new"],
+        &["key", "recovery"],
+    ] {
+        let refused = machine.run(command).exits(4);
+        assert!(refused.err.contains("this machine has seen root 2"), "{command:?}: {refused}");
+        assert!(refused.err.contains("rebuild-index"), "{command:?}: {refused}");
+        assert_eq!(machine.objects(), older, "{command:?}");
+    }
+}
+
+#[test]
+fn what_a_machine_has_just_written_it_misses_once_that_is_gone() {
+    let (saved, _) = twice();
+    fs::write(saved.path("policy.toml"), "keep-last = 2\n").unwrap();
+    saved.ok(&["forget", "latest"]);
+    for command in
+        [&["policy", "set", "policy.toml"][..], &["tag", "latest", "--add", "x"], &["prune", "--grace", "0s"]]
+    {
+        let machine = saved.copy();
+        let before = machine.objects();
+        machine.ok(command);
+        put_back(&machine, &before);
+        all_say(&machine, &["this machine has seen root"]);
+    }
+}
+
+#[test]
 fn a_state_that_went_on_from_an_older_one_is_not_the_one_that_was_seen() {
     let (machine, old) = twice();
     put_back(&machine, &old);
@@ -138,7 +184,6 @@ fn a_revocation_that_is_gone_is_said_by_every_command_that_reads() {
     machine.ok(&["client", "add", "--name", "camera", "--role", "full"]);
     let added = machine.names("clients/");
     machine.ok(&["client", "revoke", "camera"]);
-    machine.ok(&["snapshots"]);
     for name in machine.names("clients/").iter().filter(|name| !added.contains(name)) {
         machine.damage(name, Harm::Delete);
     }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::Value;
 
 use crate::changed::{Numbers, change, differs, folders};
-use crate::kit::{Machine, Running, text, until};
+use crate::kit::{Machine, Running, needs_root, text, until};
 
 /// Starts a watcher, which has looked through all directories.
 fn watching(machine: &Machine, options: &[&str]) -> Running {
@@ -216,10 +216,7 @@ fn a_watcher_whose_own_directory_is_below_what_it_watches_goes_on_answering() {
 
 #[test]
 fn what_is_mounted_and_unmounted_is_looked_at_whole_also_above_the_paths() {
-    // Only root may mount.
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    needs_root("mount file systems");
     let (machine, _watcher) = begun();
     let _left =
         [Unmounted(machine.source("d2/e2")), Unmounted(machine.source("d1/e1/f1")), Unmounted(machine.path("source"))];

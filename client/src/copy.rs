@@ -36,7 +36,7 @@ pub struct How {
     pub threads: usize,
     /// How long to wait for a service to accept each copy.
     pub wait: Duration,
-    /// Whether to copy rights that a write-only client has saved, which a restore leaves out.
+    /// Whether to copy a write-only client's time, and the rights that it has saved, which a restore leaves out.
     pub trusts: bool,
     /// How hard blocks are compressed.
     pub compression: Compression,
@@ -119,7 +119,8 @@ impl<'a> Copier<'a> {
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
         let origin = snapshot.as_origin(self.source.id());
-        let (copies, is_retry) = There::earlier(&self.there, self.client, origin, snapshot.root, snapshot.time, |of| {
+        let time = self.time(snapshot);
+        let (copies, is_retry) = There::earlier(&self.there, self.client, origin, snapshot.root, time, |of| {
             let of = self.history.snapshots.iter().find(|other| other.as_origin(self.source.id()) == of)?;
             let is_alike = of.domain == snapshot.domain
                 && of.id != snapshot.id
@@ -131,7 +132,7 @@ impl<'a> Copier<'a> {
         let outcome = self.make(snapshot, copies, &options, &Filter::default(), progress, interrupted)?;
         let errors = snapshot.info.summary.errors;
         let begun = snapshot.info.started;
-        self.there.extend(There::made(self.client, origin, snapshot.time, begun, &outcome, errors));
+        self.there.extend(There::made(self.client, origin, time, begun, &outcome, errors));
         Ok(outcome)
     }
 
@@ -179,7 +180,7 @@ impl<'a> Copier<'a> {
         Options {
             label: info.label.clone(),
             tags: snapshot.tags.clone(),
-            time: Some(snapshot.time),
+            time: Some(self.time(snapshot)),
             user: info.user.clone(),
             inherited: Some(Inherited {
                 origin: Some(origin),
@@ -193,6 +194,12 @@ impl<'a> Copier<'a> {
             compression: self.how.compression,
             ..Options::new(snapshot.machine().to_owned(), info.paths.clone(), self.how.threads)
         }
+    }
+
+    /// The time that the copy states. A full client signs the copy, so rules would believe what a write-only client has
+    /// only claimed: that snapshot gets the time of its acceptance.
+    fn time(&self, snapshot: &Snapshot) -> Time {
+        if self.is_tamed(snapshot) { snapshot.age().0 } else { snapshot.time }
     }
 
     fn is_tamed(&self, snapshot: &Snapshot) -> bool {

@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_client::format::path::TreePath;
 use copal_client::format::tree::EntryKind;
+use copal_client::jobs::budget::Budget;
 use copal_client::jobs::check::Depth;
 use copal_client::store::memory::MemoryStore;
 use copal_client::store::{Key, Store, StoreError, pass_on};
@@ -166,6 +167,19 @@ fn an_example_verifies_without_a_key_and_names_the_pack_that_is_harmed() {
     let name = pack.file_name().unwrap().to_str().unwrap();
     assert!(report.findings.iter().any(|finding| finding.object.contains(name)), "{report:?}");
     assert!(!machine.path("none").exists(), "it writes nothing");
+}
+
+#[test]
+fn a_program_can_end_a_check_which_then_says_how_much_it_has_left() {
+    let (machine, store) = (Machine::new(), Arc::new(MemoryStore::new()));
+    let copal = new(&in_memory(&machine, &store));
+    copal.backup_stream("film", film().as_slice(), &Saving::default()).unwrap();
+    let depth = Depth::Data { part: 1, parts: 1 };
+    let whole = in_memory(&machine, &store).verify(depth).unwrap();
+    assert!(whole.packs_read > 1 && whole.packs_left == 0, "{whole:?}");
+    let ended = in_memory(&machine, &store).verify_until(depth, &Budget::until(|| true)).unwrap();
+    assert_eq!((ended.packs_read, ended.packs_left), (1, whole.packs_read - 1));
+    assert!(ended.is_ok(), "{ended:?}");
 }
 
 fn walk(folder: &Path) -> Option<PathBuf> {

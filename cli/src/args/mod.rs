@@ -172,8 +172,8 @@ pub enum Command {
     Copy(Box<copy::Copy>),
     /// Bring a replica up to date: a second copy of the whole repository, with the same keys.
     ///
-    /// Packs, manifests and all else go as they are, and only what is missing. Needs no passphrase. "init --copy-keys-from"
-    /// makes the replica.
+    /// Packs, manifests and all else go as they are, and only what is missing. Needs no passphrase, but for "--end"
+    /// if packs have lost their manifest. "init --copy-keys-from" makes the replica.
     Sync(copy::Sync),
     /// Replace snapshots by new ones without some paths.
     ///

@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, options: &Client) -> Result<Exit, Failu
 
 fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let repository = context.open()?;
-    context.is_met(repository.backend(), repository.id())?;
+    context.may_write(&repository)?;
     // Check the address before anything is written.
     let page = options.page.as_deref().map(|given| page(given, repository.backend().location())).transpose()?;
     let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
@@ -87,6 +87,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     if !create(context, &repository, &record)? {
         return Err(Failure::Damaged { object: layout::client(id, 1), cause: "it is there already".into() });
     }
+    context.note_met(&repository);
     let line = enrollment.encode();
     let link = page.map(|page| Invitation::link(&page, &line));
     show_code(context, link.as_ref().unwrap_or(&line));
@@ -105,7 +106,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         _ => "on the other machine, \"copal client join\" asks for this line",
     };
     context.report.note(&format!("{how}; it can be used once, until {}:", human::time(enrollment.expires)));
-    context.report.answer(&EnrollmentSummary {
+    let summary = EnrollmentSummary {
         client: id,
         name: &options.name,
         role,
@@ -113,7 +114,8 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         expires: Stamp(enrollment.expires),
         line: &line,
         link: link.as_ref().map(|link| link.as_str()),
-    })?;
+    };
+    context.answer_once(&summary, "enrollment", summary.link.unwrap_or(&line))?;
     Ok(Exit::Done)
 }
 
@@ -145,6 +147,7 @@ fn show_code(context: &Context<'_>, line: &str) {
 fn list(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
+    let lost = context.tell_lost(&repository, &view)?;
     let now = wait(repository.job().now_or(clock::now()))?;
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
     let mut rows = Vec::new();
@@ -170,12 +173,12 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
         });
     }
     context.report.list(&rows)?;
-    Ok(if rows.iter().any(|row| row.problem.is_some()) { Exit::Damage } else { Exit::Done })
+    let is_damaged = !lost.is_empty() || rows.iter().any(|row| row.problem.is_some());
+    Ok(if is_damaged { Exit::Damage } else { Exit::Done })
 }
 
 fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     let repository = context.open()?;
-    context.is_met(repository.backend(), repository.id())?;
     // First ingest waiting manifests, because a revocation names the last manifest that counts.
     context.ingest(&repository)?;
     let id = meant(known(&repository)?, &options.client, now(&repository)?)?;
@@ -190,15 +193,40 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
         let view = context.view(&repository)?;
         let record = wait(clients::read(&repository.job(), id))?;
         let record = record.ok_or_else(|| Failure::from(ClientError::Record(id)))?;
+        if let Some((good, _)) = record.revoked
+            && !narrows(good, options)?
+        {
+            let version = record.version;
+            context.report.confirm(&RevokeSummary { client: id, last_good: good, version })?;
+            return Ok(Exit::Done);
+        }
         let last_good = last_good(&repository, &view, id, options.last_good)?;
         let changes = view.root.as_ref().and_then(|(root, _)| root.change_head);
-        let last_change = changes.filter(|_| record.role == Role::Full);
+        let last_change = match record.revoked {
+            Some(_) => record.last_change,
+            None => changes.filter(|_| record.role == Role::Full),
+        };
         let next = record.revoked(last_good, last_change, now(&repository)?);
         // If another version came meanwhile (the client may have joined), try again.
         if create(context, &repository, &next)? {
+            context.note_met(&repository);
             context.report.confirm(&RevokeSummary { client: id, last_good: last_good.0, version: next.version })?;
             return Ok(Exit::Done);
         }
+    }
+}
+
+/// Whether the options name an earlier manifest than `good`, the last good one of a revocation. Fails if they name a
+/// later one: what a revoked client has written since must not count again.
+fn narrows(good: u64, options: &Revoke) -> Result<bool, Failure> {
+    match options.last_good {
+        Some(wanted) if wanted > good => {
+            let client = human::text(&options.client);
+            Err(Failure::Usage(format!(
+                "{client} was revoked after manifest {good} already: a second revocation can only name an earlier one"
+            )))
+        }
+        wanted => Ok(wanted.is_some_and(|wanted| wanted < good)),
     }
 }
 

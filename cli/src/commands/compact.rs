@@ -13,6 +13,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("compact the index"));
     }
+    context.may_write(&repository)?;
     let done = wait(compact(&repository.job()))?;
     context.report.confirm(&CompactReport {
         segments_before: done.segments_before,

@@ -304,8 +304,7 @@ impl<'a> Context<'a> {
     /// This machine's client, for writing; registers it if the repository does not know it. Fails if the state is older
     /// than one this machine has met, or of another repository in its place.
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
-        self.is_met(repository.backend(), repository.id())?;
-        self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
+        self.may_write(repository)?;
         LocalClient::load_or_register(repository, &self.this_host()).map_err(Failure::from)
     }
 
@@ -351,9 +350,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Ingests waiting manifests and changes, if clients ingest here.
+    /// Ingests waiting manifests and changes, if clients ingest here. Fails like [`Self::may_write`].
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
-        self.is_met(repository.backend(), repository.id())?;
+        self.may_write(repository)?;
+        self.ingest_anyway(repository)
+    }
+
+    /// Like [`Self::ingest`], but also on an older state: for the commands that mend it.
+    pub(super) fn ingest_anyway(&self, repository: &Repository) -> Result<(), Failure> {
         if repository.ingests() {
             wait(ingest(&repository.job(), IngestBy::Client, Scope::All, &|_| false))?;
         }

@@ -48,8 +48,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     if target.id() == source.id() {
         return Err(Failure::Usage("--to names the repository that the snapshots are in".into()));
     }
-    there.is_met(target.backend(), target.id())?;
-    let client = there.client(&target)?;
+    let client = there.client_or_passing(&target, options.making.dry_run)?;
     let making = Makings::watch(context, options.making.dry_run)?;
     let now = match options.making.dry_run {
         true => there.view(&target)?,

@@ -52,9 +52,17 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
             now_view = written.view;
         }
     }
-    let report = report(&repository, &now_view, rows, options)?;
+    let mut report = report(&repository, rows, options.dry_run);
+    let foreseen = foresee(&repository, &now_view, &mut report, options);
+    // The snapshots are forgotten by now: a failure to look ahead must not hide which.
+    if let Err(failure) = &foreseen {
+        context.report.warn(&format!("what becomes free is not known: {}", failure.text()));
+    }
     context.report.answer(&report)?;
-    let exit = context.exit_of(&history);
+    let exit = match foreseen {
+        Err(failure) if failure.exit() == Exit::Damage => Exit::Damage,
+        _ => context.exit_of(&history),
+    };
     if !options.prune {
         return Ok(exit);
     }
@@ -160,32 +168,33 @@ fn admit_kept(rows: &mut [ForgetRow], view: &View) {
     }
 }
 
-fn report(
-    repository: &Repository,
-    view: &View,
-    rows: Vec<ForgetRow>,
-    options: &Forget,
-) -> Result<ForgetReport, Failure> {
+fn report(repository: &Repository, rows: Vec<ForgetRow>, dry_run: bool) -> ForgetReport {
     let kept = rows.iter().filter(|row| row.keep).count() as u64;
-    let forgotten = rows.len() as u64 - kept;
-    let left: BTreeSet<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id).collect();
-    let now = now(repository, options)?;
-    let guarded = if left.is_empty() { Guarded::default() } else { guarded_of(repository, view, &left, now)? };
-    let mut report = ForgetReport {
+    let pruned_by = match repository.backend().location() {
+        Location::Https(_) => IngestBy::Service,
+        _ => IngestBy::Client,
+    };
+    ForgetReport {
+        forgotten: rows.len() as u64 - kept,
         snapshots: rows,
         kept,
-        forgotten,
         freeable_bytes: None,
         freeable_from: None,
-        pruned_by: if matches!(repository.backend().location(), Location::Https(_)) {
-            IngestBy::Service
-        } else {
-            IngestBy::Client
-        },
-        guarded,
-        dry_run: options.dry_run,
-    };
-    if !options.dry_run && !options.prune && !options.is_pruned_next && forgotten > 0 {
+        pruned_by,
+        guarded: Guarded::default(),
+        dry_run,
+    }
+}
+
+/// Adds to the report what the policy's guard keeps, and how much prune may free.
+fn foresee(repository: &Repository, view: &View, report: &mut ForgetReport, options: &Forget) -> Result<(), Failure> {
+    let left: BTreeSet<SnapshotId> = report.snapshots.iter().filter(|row| !row.keep).map(|row| row.id).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let now = now(repository, options)?;
+    report.guarded = guarded_of(repository, view, &left, now)?;
+    if !options.dry_run && !options.prune && !options.is_pruned_next {
         let what_if = prune::service_options(repository, &Prune { dry_run: true, ..Prune::default() })?;
         let found = wait(run_prune(&repository.job(), &what_if))?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
@@ -193,7 +202,7 @@ fn report(
         let grace = if found.bytes_pending > 0 { what_if.grace } else { Duration::ZERO };
         report.freeable_from = Some(Stamp(now + grace));
     }
-    Ok(report)
+    Ok(())
 }
 
 const PINNED: &str = "pinned";

@@ -94,7 +94,7 @@ pub(super) fn restic(context: &Context<'_>, options: &args::Restic) -> Result<Ex
         context.report.warn(&format!("{object} of the restic repository cannot be read: {why}"));
     }
     let chosen = chosen(&snapshots, &options.snapshots)?;
-    let client = context.client(&target)?;
+    let client = context.client_or_passing(&target, options.dry_run)?;
     let making = Makings::watch(context, options.dry_run)?;
     let now = match options.dry_run {
         true => context.view(&target)?,

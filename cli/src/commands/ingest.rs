@@ -10,7 +10,12 @@ use crate::report::upkeep::IngestReport;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let done: Ingested = match context.taking_orders()? {
-        Some(backend) => context.order(&backend, &JobOrder::Ingest {})?,
+        Some(backend) => {
+            if let Some((object, why)) = context.older_there(&backend)?.into_iter().next() {
+                return Err(Failure::Older { object, why });
+            }
+            context.order(&backend, &JobOrder::Ingest {})?
+        }
         None => here(context)?,
     };
     for rejection in &done.rejected {
@@ -27,6 +32,7 @@ fn here(context: &Context<'_>) -> Result<Ingested, Failure> {
     if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("ingest"));
     }
+    context.may_write(&repository)?;
     let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
     ingested(&repository.job(), descriptor.ingest).map_err(Failure::from)
 }

@@ -28,8 +28,8 @@ pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Re
     let credential = context.secrets().first(&mut Terminal)?;
     share(context, options)?;
     let summary = create(context, &credential, options.ingest, reader(&options.reader)?)?;
-    let told = context.report.answer(&summary);
-    told.inspect_err(|_| tell_code(context, &summary.repository, &summary.recovery_code))?;
+    let what = format!("created {}; its recovery code", summary.repository);
+    context.answer_once(&summary, &what, &summary.recovery_code)?;
     Ok(Exit::Done)
 }
 

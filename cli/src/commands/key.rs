@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure>
     }
     let repository = context.open()?;
     if !matches!(options, Key::List) {
-        context.is_met(repository.backend(), repository.id())?;
+        context.may_write(&repository)?;
     }
     let slots = survey_slots(store(&repository))?;
     let keys = Keys { context, repository: &repository, slots };
@@ -135,7 +135,8 @@ impl Keys<'_> {
         let key = secret();
         let recovery_code = text::encode_recovery(&key).to_string();
         let slot = self.write(&SlotInput::RecoveryCode(key), &options.name)?;
-        self.context.report.answer(&RecoverySummary { slot, recovery_code })
+        let summary = RecoverySummary { slot, recovery_code };
+        self.context.answer_once(&summary, "new recovery code", &summary.recovery_code)
     }
 
     /// Removes a slot; `own` is the one that opened the repository.

@@ -71,11 +71,7 @@ impl Opened {
         is_dry_run: bool,
     ) -> Result<(Access<'_>, LocalClient), Failure> {
         Ok(match self {
-            Self::Owner(repository) if is_dry_run && LocalClient::id_in(repository.state_dir()).is_none() => {
-                context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
-                (Access::Owner(repository), unregistered(repository)?)
-            }
-            Self::Owner(repository) => (Access::Owner(repository), context.client(repository)?),
+            Self::Owner(repository) => (Access::Owner(repository), context.client_or_passing(repository, is_dry_run)?),
             Self::WriteOnly(enrolled) => {
                 let (store, state_dir, own) = self.met(context)?;
                 context.refuse_older(store, &state_dir, &own)?;
@@ -86,7 +82,7 @@ impl Opened {
 }
 
 /// A client that only this process knows, as a machine without keys would register it.
-fn unregistered(repository: &Repository) -> Result<LocalClient, Failure> {
+pub(super) fn unregistered(repository: &Repository) -> Result<LocalClient, Failure> {
     let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
     let keys = ClientKeys::new(secret(), secret());
     Ok(LocalClient { id: ClientId(random()), keys, domain: descriptor.shared_domain })

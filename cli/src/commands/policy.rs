@@ -7,14 +7,14 @@ use copal_client::clock;
 use copal_client::history::tags_added;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
-use copal_engine::retention::{Held, expirable, held};
+use copal_engine::retention::{Held, Series, expirable, held, tag_domains};
 use copal_format::change::{Operation, OwnerSignature};
-use copal_format::id::{DomainId, SnapshotId, SourceId, TagId};
+use copal_format::id::{ClientId, DomainId, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::limits::POLICY_BYTES;
 use copal_format::policy::Lingering;
-use copal_format::state::SnapshotState;
+use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
@@ -48,7 +48,7 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let signed = file.policy(&domains).map_err(|error| usage(&error))?;
     let now = Time(wait(repository.store().now())?.0);
     let expirable = expirable(&signed, &view.state.snapshots, now);
-    let emptied = emptied(&view, &expirable);
+    let emptied = emptied(&view.state.snapshots, &expirable);
     if emptied > 0 {
         let sources = human::things(emptied, "source", "sources");
         context.report.warn(&format!(
@@ -84,12 +84,13 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How many sources have kept snapshots, of which none would stay.
-fn emptied(view: &View, expirable: &BTreeSet<SnapshotId>) -> u64 {
-    let kept = view.state.snapshots.values().filter(|record| record.state == SnapshotState::Kept);
-    let mut stays: BTreeMap<(DomainId, SourceId), bool> = BTreeMap::new();
-    for record in kept {
-        *stays.entry((record.domain, record.source)).or_default() |= !expirable.contains(&record.id);
+/// How many series have kept snapshots, of which none would stay. Checkpoints restore nothing and do not count.
+fn emptied(snapshots: &BTreeMap<(ClientId, u64), SnapshotRecord>, expirable: &BTreeSet<SnapshotId>) -> u64 {
+    let mut stays: BTreeMap<Series, bool> = BTreeMap::new();
+    for (key, record) in snapshots {
+        if record.state == SnapshotState::Kept && !record.partial {
+            *stays.entry(Series::of((key, record))).or_default() |= !expirable.contains(&record.id);
+        }
     }
     stays.values().filter(|stays| !**stays).count() as u64
 }
@@ -187,19 +188,19 @@ fn lingering(view: &View) -> Option<Lingering> {
     view.root.as_ref().and_then(|(root, _)| root.lingering)
 }
 
-/// The keys of every domain: the shared one, and those of all clients and snapshots.
+/// The keys of every domain in which a policy's tags have ids.
 fn domains(repository: &Repository, view: &View) -> Result<BTreeMap<DomainId, DomainKeys>, Failure> {
-    // Also the domain of a client whose record cannot be read: its tagged snapshots would go.
-    let mut found: BTreeSet<DomainId> = view.state.snapshots.values().map(|record| record.domain).collect();
-    found.extend(repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain));
+    let mut clients = Vec::new();
     for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
         match wait(clients::read(&repository.job(), id)) {
-            Ok(Some(record)) => drop(found.insert(record.domain)),
-            Ok(None) | Err(JobError::Damaged { .. }) => {}
+            Ok(record) => clients.extend(record.map(|record| record.domain)),
+            Err(JobError::Damaged { .. }) => {}
             Err(error) => return Err(Failure::from(error)),
         }
     }
-    Ok(found.into_iter().map(|domain| (domain, repository.domain_keys(domain))).collect())
+    let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
+    let domains = tag_domains(view.state.snapshots.values(), shared, clients);
+    Ok(domains.into_iter().map(|domain| (domain, repository.domain_keys(domain))).collect())
 }
 
 /// The names of all known tags, by their ids in every domain.
@@ -214,4 +215,24 @@ fn tag_names(context: &Context<'_>, repository: &Repository) -> Result<BTreeMap<
         names.extend(all.iter().map(|name| (keys.tag_id(name), name.clone())));
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use copal_format::id::{ChunkId, SourceId};
+
+    use super::*;
+
+    #[test]
+    fn a_series_of_which_only_a_checkpoint_stays_is_emptied_whatever_another_client_has_of_its_source() {
+        let record = |id: u8, partial: bool| {
+            let (domain, root, source) = (DomainId([1; 16]), ChunkId([2; 24]), SourceId([3; 16]));
+            SnapshotRecord { partial, ..SnapshotRecord::new(SnapshotId([id; 16]), domain, root, source, Time(0)) }
+        };
+        let [client, other] = [4, 5].map(|id| ClientId([id; 16]));
+        let rows = [((client, 1), record(6, false)), ((client, 2), record(7, true)), ((other, 1), record(8, false))];
+        let snapshots = BTreeMap::from(rows);
+        assert_eq!(emptied(&snapshots, &BTreeSet::new()), 0);
+        assert_eq!(emptied(&snapshots, &BTreeSet::from([SnapshotId([6; 16])])), 1);
+    }
 }

@@ -1,5 +1,6 @@
 //! `prune`: frees what no snapshot needs any more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use copal_client::backend::Backend;
@@ -16,7 +17,7 @@ use copal_jobs::error::JobError;
 use copal_jobs::prune::{self as job, prune};
 use copal_store::{StoreError, reserve};
 
-use super::context::{CLIENTS, Context};
+use super::context::Context;
 use super::signals::watch_signals;
 use crate::args::forget::Prune;
 use crate::exit::Exit;
@@ -26,6 +27,7 @@ use crate::report::human;
 use crate::report::upkeep::PruneReport;
 
 pub(super) fn run(context: &Context<'_>, options: &Prune) -> Result<Exit, Failure> {
+    watch_signals(context.report, || None)?;
     // Only the owner may shorten the grace period there, and a user who gives a secret wants to act as the owner.
     let is_owners = !options.keyless && (options.grace.is_some() || context.secrets().is_given());
     if !is_owners && let Some(backend) = context.taking_orders()? {
@@ -37,9 +39,6 @@ pub(super) fn run(context: &Context<'_>, options: &Prune) -> Result<Exit, Failur
         return there(context, &backend, options);
     }
     let mut repository = context.open()?;
-    if !options.dry_run {
-        context.is_met(repository.backend(), repository.id())?;
-    }
     repository.give_reserve();
     context.ingest_first(&repository, options.dry_run)?;
     act(context, &repository, options)
@@ -73,18 +72,21 @@ fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: boo
 
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: &Prune) -> Result<Exit, Failure> {
     let started = Instant::now();
+    let interrupted = watch_signals(context.report, || None)?;
     let is_ssh = matches!(repository.backend().location(), Location::Ssh(_));
     if repository.backend().is_behind_gateway() && !is_ssh && !options.dry_run {
         return Err(Failure::NoJobThere("prune"));
-    }
-    if !options.dry_run {
-        context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
     if is_ssh {
         match there(context, repository.backend(), options) {
             // If the other machine cannot, do the dry run here with the key: it changes nothing.
             Err(Failure::Order(OrderError::Closed | OrderError::Old)) if options.dry_run => {}
-            done => return done,
+            done => {
+                if done.is_ok() && !options.dry_run {
+                    context.note_met(repository);
+                }
+                return done;
+            }
         }
     }
     let mut how = service_options(repository, options)?;
@@ -93,9 +95,14 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: &Prun
         context.prove(repository, u64::MAX)?;
     }
     let before = packed(context, repository)?;
-    let anew = if options.keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
+    let anew = if options.keyless { Anew::default() } else { write_anew(context, repository, &mut how, &interrupted)? };
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    // The job asks nobody. The watch ends the process soon after a signal, and the next prune continues.
     let done = wait(prune(&repository.job(), &how))?;
     if !options.dry_run {
+        context.note_met(repository);
         wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes)))?;
     }
     let sizes = if options.dry_run { None } else { Some([before, packed(context, repository)?]) };
@@ -155,7 +162,12 @@ struct Anew {
 
 /// Repacks the live part of sparse blocks within the repack limit, and subtracts what it used from that limit. The old
 /// blocks are removed by the following prune, or, with a grace period, by a later one.
-fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Options) -> Result<Anew, Failure> {
+fn write_anew(
+    context: &Context<'_>,
+    repository: &Repository,
+    how: &mut job::Options,
+    interrupted: &AtomicBool,
+) -> Result<Anew, Failure> {
     let Some(descriptor) = &repository.descriptor else { return Ok(Anew::default()) };
     let domain = descriptor.shared_domain;
     let sparse = wait(job::sparse(&repository.job(), how, domain, TRAPPED_MOST, how.repack_most))?;
@@ -166,9 +178,8 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
         return Ok(Anew { bytes: sparse.live_bytes, freed: sparse.dead_bytes });
     }
     let client = context.client(repository)?;
-    let interrupted = watch_signals(context.report, || None)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    match repack(repository, &client, &sparse, threads, &interrupted) {
+    match repack(repository, &client, &sparse, threads, interrupted) {
         Ok(done) => {
             if done.unreadable > 0 {
                 let blocks = human::things(done.unreadable, "chunk", "chunks");

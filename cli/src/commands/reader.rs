@@ -16,6 +16,7 @@ pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, F
         return Err(Failure::Usage(advice.to_owned()));
     };
     let repository = context.open()?;
+    context.may_write(&repository)?;
     let Some(carried) = carry(&repository, &reader)? else {
         let object = repository.descriptor_fault.map_or_else(|| "copal/".to_owned(), |(object, _)| object);
         return Err(Failure::Damaged { object, cause: "there is no descriptor that could name the reader".into() });

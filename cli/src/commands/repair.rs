@@ -26,6 +26,7 @@ use crate::report::upkeep::RepairReport;
 
 pub(super) fn run(context: &Context<'_>, options: &Repair) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
+    context.is_met(repository.backend(), repository.id())?;
     let mut copies = RestoredCopies::default();
     restore_slots(repository.store().as_ref(), &mut copies)?;
     restore_record_copies(&repository, &mut copies)?;
@@ -33,7 +34,7 @@ pub(super) fn run(context: &Context<'_>, options: &Repair) -> Result<Exit, Failu
         copies.restored.push(name);
         repository = context.open_bare()?;
     }
-    context.ingest(&repository)?;
+    context.ingest_anyway(&repository)?;
     let before = context.view(&repository)?;
     clear_damaged(&repository, &before, &mut copies)?;
     if repository.descriptor.is_some() {

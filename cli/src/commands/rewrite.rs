@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
     let started = Instant::now();
     let left_out = left_out(options)?;
     let repository = context.open()?;
-    let client = context.client(&repository)?;
+    let client = context.client_or_passing(&repository, options.making.dry_run)?;
     let making = Makings::watch(context, options.making.dry_run)?;
     let view = match options.making.dry_run {
         true => context.view(&repository)?,

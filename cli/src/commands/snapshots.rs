@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use copal_client::history::Snapshot;
-use copal_client::repository::Repository;
+use copal_client::history::{History, Snapshot};
 
 use super::context::Context;
 use crate::args::look::{Narrow, Snapshots};
 use crate::args::spec::Which;
 use crate::args::values::GroupBy;
 use crate::exit::Exit;
-use crate::pick::{self, Intent};
+use crate::pick::{self, Here};
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 use crate::retain::Group;
@@ -26,7 +25,7 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     let mut chosen = if options.snapshots.is_empty() {
         all
     } else {
-        named(context, &repository, &options.snapshots, &options.narrow, &all)?
+        named(&context.here(&repository), &history, &options.snapshots, &options.narrow, &all)?
     };
     if chosen.is_empty() {
         context.note_claimants(&history, &options.narrow);
@@ -44,16 +43,15 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
 
 /// The snapshots that the operands name, each once, the oldest first.
 pub(super) fn named<'a>(
-    context: &Context<'_>,
-    repository: &Repository,
+    here: &Here,
+    history: &History,
     which: &[Which],
     narrow: &Narrow,
     all: &[&'a Snapshot],
 ) -> Result<Vec<&'a Snapshot>, Failure> {
-    let here = context.here(repository);
     let mut named = Vec::new();
     for which in which {
-        named.push(pick::pick(all.to_vec(), which, narrow, &here, Intent::Read)?[0]);
+        named.push(pick::listed(history, all.to_vec(), which, narrow, here)?);
     }
     named.sort_by_key(|snapshot| snapshot.age());
     named.dedup_by_key(|snapshot| snapshot.id);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use copal_client::filter::{Case, FilterBuilder};
 use copal_client::scan::{AsPath, BadAsPath, BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
@@ -185,7 +185,8 @@ pub(super) fn patterns(wanted: &Patterns) -> Result<FilterBuilder, Failure> {
     Ok(builder)
 }
 
-/// The paths in a file, each ended by a byte; "-" is standard input.
+/// The paths in a file, each ended by a byte; "-" is standard input. Editors put more into lists of lines: a byte order
+/// mark before the first one, and on Windows a carriage return at the end of each.
 pub(super) fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     let mut bytes = Vec::new();
     let read = match file.as_os_str() == "-" {
@@ -193,6 +194,16 @@ pub(super) fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
         false => std::fs::read(file).map(|read| bytes = read),
     };
     read.map_err(|error| Failure::io("read", file, error))?;
-    let names = bytes.split(|&byte| byte == end).filter(|name| !name.is_empty());
+    let are_lines = end == b'\n';
+    let listed = bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| are_lines).unwrap_or(&bytes);
+    let names = listed.split(|&byte| byte == end).map(|name| match name {
+        [name @ .., b'\r'] if are_lines && CANNOT_NAME_RETURNS => name,
+        name => name,
+    });
+    let names = names.filter(|name| !name.is_empty());
     Ok(names.map(|name| PathBuf::from(os_string(name.to_vec()))).collect())
 }
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// Whether no name on this system can hold a carriage return: so it is on Windows, which alone has this separator.
+const CANNOT_NAME_RETURNS: bool = MAIN_SEPARATOR == '\\';

@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context<'_>, options: &look::Stats) -> Result<Exit, 
     let all = pick::narrowed(&history, &options.narrow);
     let chosen = match options.snapshots.is_empty() {
         true => all,
-        false => named(context, &repository, &options.snapshots, &options.narrow, &all)?,
+        false => named(&context.here(&repository), &history, &options.snapshots, &options.narrow, &all)?,
     };
     let counts = || chosen.iter().map(|snapshot| snapshot.info.counts);
     let stored = wait(objects::list(repository.store().as_ref(), ""))?;

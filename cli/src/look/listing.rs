@@ -5,7 +5,7 @@ use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::tree::{Entry, LostRange};
 
-use super::is_directory;
+use super::{is_directory, made_directory};
 
 /// How far down a listing goes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Listing<'a> {
     entries: EntryStream<'a>,
     directory: TreePath,
     depth: Depth,
+    /// The child of the directory that was listed last.
+    last: Option<TreePath>,
 }
 
 impl<'a> Listing<'a> {
@@ -25,22 +27,20 @@ impl<'a> Listing<'a> {
     pub fn new(pages: &'a PageReader, root: ChunkId, directory: TreePath, depth: Depth) -> Self {
         let mut entries = pages.entries(root);
         entries.seek(directory.clone());
-        Self { entries, directory, depth }
+        Self { entries, directory, depth, last: None }
     }
 
-    /// The next entry; none at the end. Skips pages that cannot be read.
+    /// The next entry; none at the end. Skips pages that cannot be read. Among [`Depth::Children`] are directories of
+    /// which the snapshot has only the content.
     pub fn next_readable(&mut self) -> Result<Option<Entry>, TreeError> {
         while let Some(entry) = self.entries.next_readable()? {
             if entry.path == self.directory {
                 continue;
             }
-            if !entry.path.is_within(&self.directory) {
-                return Ok(None);
-            }
+            let Some(child) = self.directory.child_towards(&entry.path) else { return Ok(None) };
             if self.depth == Depth::Everything {
                 return Ok(Some(entry));
             }
-            let child = self.child_of(&entry.path);
             let is_child = child == entry.path;
             // Skip the content of subdirectories without reading it.
             if (!is_child || is_directory(&entry))
@@ -48,8 +48,9 @@ impl<'a> Listing<'a> {
             {
                 self.entries.seek(behind);
             }
-            if is_child {
-                return Ok(Some(entry));
+            if self.last.as_ref() != Some(&child) {
+                self.last = Some(child.clone());
+                return Ok(Some(if is_child { entry } else { made_directory(child) }));
             }
         }
         Ok(None)
@@ -58,14 +59,5 @@ impl<'a> Listing<'a> {
     /// The ranges of paths that were skipped, and why.
     pub fn lost(&self) -> &[(LostRange, ReadError)] {
         self.entries.lost()
-    }
-
-    /// The entry directly in the directory that `path` is, or lies below.
-    fn child_of(&self, path: &TreePath) -> TreePath {
-        let mut child = path.clone();
-        while let Some(parent) = child.parent().filter(|parent| *parent != self.directory) {
-            child = parent;
-        }
-        child
     }
 }

@@ -8,8 +8,9 @@ pub mod listing;
 pub mod search;
 
 use copal_client::reader::ReadError;
+use copal_format::path::TreePath;
 use copal_format::snapshot::SnapshotInfo;
-use copal_format::tree::{Entry, EntryKind, LostRange};
+use copal_format::tree::{Entry, EntryKind, LostRange, Mode};
 
 use crate::report::field::{self, PathField, Stamp, TargetField};
 use crate::report::human;
@@ -59,6 +60,11 @@ pub fn troubles(info: &SnapshotInfo) -> Vec<String> {
 
 pub(crate) fn is_directory(entry: &Entry) -> bool {
     entry.kind() == EntryKind::Directory
+}
+
+/// An entry for a directory of which the snapshot has only the content.
+pub(crate) fn made_directory(path: TreePath) -> Entry {
+    Entry::new(path, Mode::new(EntryKind::Directory, 0o755))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use copal_format::id::SnapshotId;
 use copal_format::receipt::IngestBy;
+use copal_format::shown::is_unseen;
 use serde::Serialize;
 
 use super::Answer;
@@ -355,7 +356,16 @@ pub struct CatReport(pub serde_json::Value);
 
 impl Answer for CatReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, &self.0)?;
-        writeln!(out)
+        let pretty = serde_json::to_string_pretty(&self.0)?;
+        let mut text = String::with_capacity(pretty.len());
+        for letter in pretty.chars() {
+            // Other clients wrote these strings. JSON leaves most unseen characters in them as they are; a line feed is
+            // the printer's own.
+            match letter != '\n' && is_unseen(letter) {
+                true => text.extend(letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+                false => text.push(letter),
+            }
+        }
+        writeln!(out, "{text}")
     }
 }

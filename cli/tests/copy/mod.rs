@@ -134,6 +134,17 @@ fn options_choose_what_is_copied_and_a_dry_run_copies_nothing() {
 }
 
 #[test]
+fn a_dry_run_of_a_machine_that_the_second_repository_does_not_know_writes_nothing_there() {
+    let world = World::new();
+    world.machine.write("file", "1");
+    let id = world.machine.backup(&[]);
+    let before = world.machine.objects_of("second");
+    let would = world.copying(&["-n"]).env("COPAL_STATE_DIR", world.machine.path("other")).ran().ok().json();
+    assert_eq!(texts(&would["copied"], "source_id"), [id]);
+    assert_eq!(world.machine.objects_of("second"), before);
+}
+
+#[test]
 fn secrets_of_the_second_repository_have_names_of_their_own() {
     let world = World::new();
     let machine = &world.machine;
@@ -175,6 +186,23 @@ fn rights_that_a_write_only_client_has_saved_are_copied_only_with_trust() {
     let copy = text(&world.second(&["snapshots", "--host", "camera"]).ok().json()[0]["id"]);
     let info = world.second(&["cat", &copy]).ok().json()["snapshot"]["info"].clone();
     assert_eq!(info["metadata"].as_u64().unwrap() & 4, 0, "{info}");
+}
+
+#[test]
+fn a_time_that_a_write_only_client_has_claimed_is_copied_only_with_trust() {
+    let (owner, camera) = with_camera();
+    camera.write("film", noise(1, 100_000));
+    upload(&camera, &["--time", "2020-01-02"]).ok();
+    owner.ok(&["ingest"]);
+    let time = |status: Value| text(&status["series"][0]["time"]);
+    let accepted = time(owner.json(&["status"]));
+    let copied = |options: &[&str]| {
+        let world = World::beside(owner.copy());
+        world.copies(options);
+        time(world.second(&["status"]).ok().json())
+    };
+    assert_eq!(copied(&[]), accepted);
+    assert!(copied(&["--trust"]).starts_with("2020-01-02"));
 }
 
 #[test]

@@ -10,18 +10,23 @@ pub(crate) struct Volume {
     pub(crate) at: PathBuf,
 }
 
+/// Fails a test that needs what only root may do. It must not pass without having tested anything.
+#[track_caller]
+pub(crate) fn needs_root(to: &str) {
+    assert!(rustix::process::geteuid().is_root(), "the tests run as root: this one has to {to}");
+}
+
 impl Volume {
-    /// A file system that a command makes, mounted at a path of a machine; none for whoever may not mount.
-    pub(crate) fn mount(machine: &Machine, name: &str, mkfs: &[&str]) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
+    /// A file system that a command makes, mounted at a path of a machine.
+    #[track_caller]
+    pub(crate) fn mount(machine: &Machine, name: &str, mkfs: &[&str]) -> Self {
+        needs_root("mount a file system");
         let (image, at) = (machine.path("image"), machine.path(name));
         fs::create_dir(&at).unwrap();
         File::create(&image).unwrap().set_len(128 << 20).unwrap();
         Command::new(mkfs[0]).args(&mkfs[1..]).arg(&image).ran().ok();
         Command::new("mount").args(["-o", "loop"]).args([&image, &at]).ran().ok();
-        Some(Self { at })
+        Self { at }
     }
 
     /// What is mounted at a path.

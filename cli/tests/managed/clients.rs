@@ -8,6 +8,7 @@ use copal_format::enrollment::Enrollment;
 use copal_format::time::Time;
 
 use super::world::{enroll, join, joined, managed, other, upload, with_camera};
+use crate::key::unread;
 use crate::kit::{Machine, PASSPHRASE, Run, text};
 
 fn rows(owner: &Machine) -> Vec<serde_json::Value> {
@@ -28,6 +29,14 @@ fn an_enrollment_is_one_line_with_a_picture_beside_it_for_people_only() {
     assert!(quiet.err.is_empty() && quiet.lines().len() == 1, "{quiet}");
     let json = owner.run(&["client", "add", "--name", "c", "--role", "full", "--json"]).ok();
     assert!(json.err.is_empty() && text(&json.json()["line"]).starts_with("COPAL-JOIN-1-"), "{json}");
+}
+
+#[test]
+fn a_line_that_nobody_reads_is_told_on_standard_error() {
+    let owner = managed();
+    let ran = unread(&mut owner.with_key(&["client", "add", "--name", "a", "--role", "write-only"])).exits(1);
+    let line = ran.err.split_whitespace().find(|word| word.starts_with("COPAL-JOIN-1-"));
+    join(&other(&owner), line.unwrap_or_else(|| panic!("{ran}"))).ran().ok();
 }
 
 #[test]
@@ -117,9 +126,9 @@ fn an_enrollment_is_used_once() {
 fn a_join_that_was_interrupted_is_finished_by_the_next() {
     let owner = managed();
     let line = enroll(&owner, "camera", "write-only");
+    let id = text(&row(&owner, "camera")["id"]);
     let machine = other(&owner);
     join(&machine, &line).ran().ok();
-    let id = text(&row(&owner, "camera")["id"]);
     let joined = owner.object(&format!("clients/{id}/{:020}", 2));
     let before = std::fs::read(&joined).unwrap();
     // As if the machine had kept its keys and died before it wrote the record.
@@ -304,8 +313,16 @@ fn a_revocation_may_name_an_earlier_manifest_and_what_came_later_does_not_surviv
     assert_eq!(owner.run(&["client", "revoke", "camera", "--last-good", "7", "--json"]).exits(1).kind(), "no_object");
     owner.ok(&["client", "revoke", "camera", "--last-good", "1"]);
     assert_eq!(owner.snapshots().len(), 2);
+    // A second revocation lets no later manifest count again.
+    let again = owner.json(&["client", "revoke", "camera"]);
+    assert_eq!((&again["last_good"], &again["version"]), (&1.into(), &3.into()));
+    let refused = owner.run(&["client", "revoke", "camera", "--last-good", "2"]).exits(2);
+    assert!(refused.err.contains("was revoked after manifest 1 already"), "{refused}");
     owner.run(&["rebuild-index"]);
     assert_eq!(owner.snapshots().len(), 1);
+    assert_eq!(owner.json(&["client", "revoke", "camera", "--last-good", "0"])["last_good"], 0);
+    owner.run(&["rebuild-index"]);
+    assert!(owner.snapshots().is_empty());
 }
 
 #[test]

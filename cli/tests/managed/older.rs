@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::world::{upload, with_camera};
+use super::world::{join, other, upload, with_camera};
 use crate::kit::{Harm, Machine, Run};
 
 /// Machines that have seen version 2, and a store that shows version 1 again.
@@ -52,8 +52,22 @@ fn an_older_descriptor_keeps_nobody_from_restoring_and_repair_supersedes_it() {
 #[test]
 fn a_machine_that_has_seen_nothing_takes_what_is_there() {
     let (owner, _) = put_back();
-    let fresh = super::world::other(&owner);
+    let fresh = other(&owner);
     fresh.write("letter", "dear");
     let mut backup = fresh.command(&["backup", "source", "--no-wait"]);
     backup.env("COPAL_KEY_FILE", owner.path("key")).ran().ok();
+}
+
+#[test]
+fn a_descriptor_made_from_client_records_shares_the_domain_of_the_client_that_was_registered_first() {
+    let owner = Machine::new();
+    let line = owner.ok(&["client", "add", "--name", "desk", "--role", "full", "--dedup", "isolated"]);
+    join(&other(&owner), &line).env("COPAL_KEY_FILE", owner.path("key")).ran().ok();
+    // The revocation is the newest version of all records.
+    owner.ok(&["client", "revoke", "laptop", "--own"]);
+    fs::remove_dir_all(owner.object("copal")).unwrap();
+    owner.run(&["repair"]);
+    let listed = owner.json(&["client", "list"]);
+    let row = |name: &str| listed.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+    assert_eq!((&row("laptop")["shared"], &row("desk")["shared"]), (&true.into(), &false.into()));
 }

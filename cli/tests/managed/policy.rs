@@ -60,8 +60,22 @@ fn tags_keep_snapshots_also_of_a_client_whose_record_is_lost() {
     let records = owner.names("clients/").into_iter().filter(|record| !own.contains(record));
     records.for_each(|record| owner.damage(&record, Harm::Delete));
     write(&owner, "keep-last = 1\nkeep-tags = [[\"gold\"]]\n");
-    let tried = owner.run(&["policy", "set", "policy.toml", "--dry-run", "--json"]).ok();
+    // The machine has seen the record.
+    let tried = owner.run(&["policy", "set", "policy.toml", "--dry-run", "--json", "--another"]).ok();
     assert_eq!(number(&tried, "would_expire"), 0, "{tried}");
+}
+
+#[test]
+fn what_is_forgotten_is_listed_although_the_policy_that_may_keep_it_cannot_be_read() {
+    let machine = Machine::saved([("file", "1")]);
+    machine.write("file", "22");
+    machine.backup(&[]);
+    machine.set_policy("keep-last = 5\n");
+    machine.damage(&machine.names("changes/")[0], Harm::Flip);
+    let ran = machine.run(&["forget", "--keep-last", "1", "--json"]).exits(4);
+    assert!(ran.err.contains("what becomes free is not known"), "{ran}");
+    assert_eq!((number(&ran, "forgotten"), &ran.json()["freeable_bytes"]), (1, &serde_json::Value::Null));
+    assert_eq!(machine.snapshots().len(), 1);
 }
 
 #[test]

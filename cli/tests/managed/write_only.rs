@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::world::{assert_restored, joined, serve_until, upload, with_camera};
-use crate::kit::{Harm, Machine, Ran, Run, Running, copy, noise, number, text};
+use crate::kit::{Harm, Machine, Ran, Run, Running, noise, number, text};
 
 /// An owner, a machine that has saved three files, and what the service knows of it.
 fn saved() -> (Machine, Machine) {
@@ -130,16 +130,31 @@ fn without_its_cache_it_reads_every_file_again_and_uploads_nothing() {
 
 #[test]
 fn its_cache_tells_no_names_and_opens_with_its_own_device_key_only() {
-    let (owner, machine) = saved();
-    let stranger = joined(&owner, "stranger", "write-only");
+    let (owner, machine) = with_camera();
+    let names = ["spring.jpg", "summer.jpg", "winter.jpg"];
+    for (seed, name) in (0..).zip(names) {
+        machine.write(&format!("photographs/{name}"), noise(seed, 50_000));
+    }
+    old(&machine);
+    upload(&machine, &[]).ok();
     let bytes = fs::read(kept_tree(&machine)).unwrap();
-    assert!(!bytes.windows(6).any(|window| window == b"source"));
-    // Another machine of the same name and paths, with the file in its place.
-    let (theirs, ours) = (stranger.path("home"), machine.path("home"));
-    copy(&ours.join(".cache"), &theirs.join(".cache"));
-    let source = machine.path("source");
-    let mut command = stranger.command(&["backup", "--no-wait", "--json", "--ignore-ctime"]);
-    let ran = command.arg(&source).ran().ok();
+    for name in names.into_iter().chain(["photographs", "source"]) {
+        assert!(!bytes.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
+    }
+    // Another machine of the same name, which saves the same paths.
+    let stranger = joined(&owner, "stranger", "write-only");
+    let saves = || {
+        let mut command = stranger.command(&["backup", "--no-wait", "--json", "--ignore-ctime"]);
+        let ran = command.arg(machine.path("source")).ran().ok();
+        owner.ok(&["ingest"]);
+        ran
+    };
+    saves();
+    let ran = saves();
+    assert!(!ran.json()["parent_id"].is_null() && number(&ran, "files_unmodified") == 3, "it reads its own: {ran}");
+    // The first machine's file, under the name by which this one looks for its own.
+    fs::write(kept_tree(&stranger), bytes).unwrap();
+    let ran = saves();
     assert!(ran.json()["parent_id"].is_null() && number(&ran, "files_new") == 3, "{ran}");
 }
 

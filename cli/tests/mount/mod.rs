@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::kit::{Harm, Machine, assert_same, image, name, noise, set_xattr, until};
+use crate::kit::{Harm, Machine, Run, assert_same, image, name, noise, set_xattr, until};
+use crate::look::harmed::damage_pages;
 use mounted::Mounted;
 
 /// A machine that has saved entries of every kind.
@@ -121,6 +122,35 @@ fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
     until("it appears", || (mounted.names("snapshots/by-id") == [&second[..8]]).then_some(()));
     // Two snapshots of one second have two names.
     assert_eq!(mounted.names("snapshots/by-time").len(), 1);
+}
+
+#[test]
+fn a_forgotten_snapshot_goes_from_a_mount_however_its_folder_was_found() {
+    let machine = Machine::new();
+    let ids = ["looked up", "listed", "kept"].map(|content| {
+        machine.write("file", content);
+        machine.backup(&[])
+    });
+    let mounted = Mounted::start(&machine, &[]);
+    let forget = |id: &str| {
+        let folder = mounted.path("snapshots/by-id").join(&id[..8]);
+        assert!(folder.is_dir());
+        machine.ok(&["forget", id]);
+        until("it is gone", || (!folder.exists()).then_some(()));
+    };
+    forget(&ids[0]);
+    assert_eq!(mounted.names("snapshots/by-id").len(), 2);
+    forget(&ids[1]);
+    assert_eq!(mounted.names("snapshots/by-id"), [&ids[2][..8]]);
+}
+
+#[test]
+fn a_snapshot_without_entries_is_an_empty_folder_and_no_damage() {
+    let machine = Machine::new();
+    machine.with_key(&["import", "tar", "--allow-empty"]).fed([0_u8; 10_240]).ok();
+    let mut mounted = Mounted::start(&machine, &[]);
+    assert_eq!(mounted.names("snapshots/latest"), [""; 0]);
+    assert_eq!(mounted.end("TERM"), 0, "{}", mounted.told());
 }
 
 #[test]
@@ -239,6 +269,23 @@ fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
 }
 
 #[test]
+fn a_directory_that_has_lost_a_page_in_its_middle_ends_with_an_error_too() {
+    let machine = Machine::new();
+    for number in 0..3000 {
+        machine.write(&format!("large/{number:04}"), format!("{number:04}").repeat(100));
+    }
+    machine.backup(&[]);
+    damage_pages(&machine, |blocks| blocks / 2);
+    let mut mounted = Mounted::start(&machine, &[]);
+    let large = shown(&mounted, &machine, "snapshots/latest").join("large");
+    let listed: Vec<_> = fs::read_dir(large).unwrap().collect();
+    let has = |name: &str| listed.iter().flatten().any(|entry| entry.file_name() == name);
+    assert!(has("0000") && has("2999"), "what lies on both sides is shown");
+    assert!(listed.last().unwrap().is_err(), "an rsync would delete what is missing");
+    assert_eq!(mounted.end("TERM"), 4);
+}
+
+#[test]
 fn a_mount_that_is_in_use_ends_all_the_same() {
     let machine = machine();
     for signal in ["INT", "TERM", "HUP"] {
@@ -268,7 +315,7 @@ fn no_mount_hides_the_repository_or_the_keys_below_it() {
         ("way", &machine.path("repository")),
     ] {
         let mut run = machine.with_key(&["mount", directory.to_str().unwrap()]);
-        let ran = crate::kit::Run::ran(run.env("COPAL_REPOSITORY", machine.path(repository)));
+        let ran = run.env("COPAL_REPOSITORY", machine.path(repository)).ran();
         assert!(ran.code == 2 && ran.err.contains("lies below"), "{ran}");
     }
     for directory in ["repository/roots", "repository/packs", "repository/new", "way/new"] {

@@ -99,6 +99,29 @@ fn a_directory_is_listed_one_level_deep() {
 }
 
 #[test]
+fn a_browser_gets_a_page_with_a_link_to_every_name() {
+    let machine = Machine::saved([(".hidden", "12345"), ("a <b> & \"c\"", ""), ("deep/er", ""), ("left\u{202e}", "")]);
+    let site = Site::of(&machine);
+    let page = site.text("GET", &format!("{}/", site.source), "");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("content-security-policy: sandbox"), "{page}");
+    for link in [
+        "<a href=\"..\">..</a>",
+        "<a href=\".hidden\">.hidden</a>",
+        "<a href=\"a%20%3Cb%3E%20%26%20%22c%22\">a &lt;b&gt; &amp; \"c\"</a>",
+        "<a href=\"deep/\">deep/</a>",
+        "<a href=\"left%E2%80%AE\">left\\xe2\\x80\\xae</a>",
+    ] {
+        assert!(page.contains(link), "{link}: {page}");
+    }
+    let (status, head) = site.send("HEAD", &format!("{}/", site.source), "");
+    assert_eq!((status, body(&head)), (200, b"".as_slice()));
+    assert_eq!(site.send("GET", &site.source, "").0, 302, "links are relative to the directory");
+    assert_eq!(site.send("GET", &format!("{}/nothing/", site.source), "").0, 404);
+    let top = site.text("GET", &format!("{}/", site.prefix), "");
+    assert!(top.contains("<a href=\"snapshots/\">") && !top.contains("\"..\""), "{top}");
+}
+
+#[test]
 fn nothing_is_changed_over_http() {
     let machine = machine();
     let site = Site::of(&machine);

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::{NOBODY, Reader, machine};
-use crate::kit::{Machine, Run, noise, number};
+use crate::kit::{Machine, Run, needs_root, noise, number};
 
 #[test]
 fn a_restore_into_a_full_place_names_what_is_missing() {
@@ -28,9 +28,7 @@ fn a_restore_into_a_full_place_names_what_is_missing() {
 
 #[test]
 fn a_target_whose_owner_cannot_be_set_is_named_by_a_point() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    needs_root("restore as somebody else");
     let machine = Machine::new();
     machine.run(&["backup", "source"]).ok();
     let reader = Reader::new(&machine);

@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, linkat, makedev, mknodat};
 
 use super::{is_root, set_mtime};
-use crate::kit::{Machine, Ran, Run, Volume, noise, number};
+use crate::kit::{Machine, Ran, Run, Volume, needs_root, noise, number};
 
 #[test]
 fn metadata_that_root_cannot_set_on_a_locked_file_is_an_error() {
@@ -16,7 +16,7 @@ fn metadata_that_root_cannot_set_on_a_locked_file_is_an_error() {
     machine.write("locked", "1");
     machine.write("other", "2");
     machine.backup(&[]);
-    let Some(volume) = Volume::mount(&machine, "out", &["mkfs.ext4", "-q"]) else { return };
+    let volume = Volume::mount(&machine, "out", &["mkfs.ext4", "-q"]);
     machine.restore(&[]).ok();
     for name in ["locked", "other"] {
         fs::set_permissions(volume.at.join(name), fs::Permissions::from_mode(0o600)).unwrap();
@@ -41,7 +41,7 @@ fn a_file_system_that_keeps_whole_seconds_gets_every_file_once() {
         set_mtime(&machine.source(name), 1_600_000_001, 234_567_891);
     }
     machine.backup(&[]);
-    let Some(volume) = Volume::mount(&machine, "out", &["mkfs.ext2", "-q", "-I", "128"]) else { return };
+    let volume = Volume::mount(&machine, "out", &["mkfs.ext2", "-q", "-I", "128"]);
     machine.restore(&[]).ok();
     let restored = |overwrite| {
         let run = machine.restore(&["--overwrite", overwrite]).ok();
@@ -95,9 +95,7 @@ fn where_many_names_of_a_file_cannot_be_made_each_of_the_others_is_a_file_of_its
 
 #[test]
 fn where_no_hard_link_can_be_made_each_name_is_an_entry_of_the_same_kind() {
-    if !is_root() {
-        return;
-    }
+    needs_root("make devices and mount a file system");
     let machine = Machine::with([("a/file", "1"), ("b/other", "2")]);
     symlink("nowhere", machine.source("a/link")).unwrap();
     for (name, kind) in [("pipe", FileType::Fifo), ("device", FileType::CharacterDevice)] {
@@ -111,7 +109,7 @@ fn where_no_hard_link_can_be_made_each_name_is_an_entry_of_the_same_kind() {
     }
     machine.backup(&[]);
     fs::create_dir(machine.path("out")).unwrap();
-    let Some(_volume) = Volume::mount(&machine, "out/b", &["mkfs.ext4", "-q"]) else { return };
+    let _volume = Volume::mount(&machine, "out/b", &["mkfs.ext4", "-q"]);
     let run = machine.restore(&[]).ok();
     assert!(run.err.contains("that it is the same file as another entry could not be restored for 8 entries"), "{run}");
     for name in names {

@@ -97,6 +97,15 @@ fn a_profile_copies_to_a_replica_or_to_a_repository_with_other_keys() {
     machine.write("letter", "22");
     machine.ok(&["backup", "source"]);
     assert_eq!(lacks(), 1);
+
+    fs::write(machine.path("wrong"), "of something else").unwrap();
+    configure(&machine, &both.replace("HEREsecret", "HEREwrong"));
+    run(&machine, &["run", "away"]).exits(12);
+    for (name, value) in [("COPAL_TO_PASSWORD", "another one"), ("COPAL_TO_PASSWORD_FILE", "secret")] {
+        let mut told = machine.command(&["run", "away"]);
+        told.env_remove("COPAL_REPOSITORY").env(name, value).ran().ok();
+        assert_eq!(in_offsite(), 2, "{name} counts before the file");
+    }
 }
 
 #[test]

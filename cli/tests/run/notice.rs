@@ -208,7 +208,8 @@ fn numbers_of_a_run_are_written_and_pushed_for_prometheus() {
     assert_eq!(saved(&later), saved(&text), "a failed run has saved nothing");
 }
 
-/// A server of mail that takes one message at a time; gives its envelope and text.
+/// A server of mail that takes one message at a time; gives all that it has heard, up to the end of each message and of
+/// each connection.
 fn mail_server(address: &str) -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind((address, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -219,11 +220,14 @@ fn mail_server(address: &str) -> (u16, std::sync::mpsc::Receiver<String>) {
             let (mut heard, mut is_text) = (String::new(), false);
             reader.get_mut().write_all(b"220 test\r\n").unwrap();
             loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap() == 0 {
+                // Whoever speaks TLS says no text.
+                let mut line = Vec::new();
+                let read = reader.read_until(b'\n', &mut line);
+                let line = String::from_utf8_lossy(&line);
+                heard.push_str(&line);
+                if !read.is_ok_and(|length| length > 0) {
                     break;
                 }
-                heard.push_str(&line);
                 let answer = match line.trim_end() {
                     "." => "250 taken\r\n",
                     _ if is_text => continue,
@@ -234,11 +238,12 @@ fn mail_server(address: &str) -> (u16, std::sync::mpsc::Receiver<String>) {
                     _ => "250 well\r\n",
                 };
                 is_text = line.trim_end() == "DATA";
-                reader.get_mut().write_all(answer.as_bytes()).unwrap();
+                let _ = reader.get_mut().write_all(answer.as_bytes());
                 if answer.starts_with("250 taken") {
-                    sender.send(std::mem::take(&mut heard)).unwrap();
+                    let _ = sender.send(std::mem::take(&mut heard));
                 }
             }
+            let _ = sender.send(heard);
         }
     });
     (port, taken)
@@ -279,9 +284,18 @@ fn mail_to_another_machine_goes_by_tls_or_not_at_all() {
         fs::write(machine.path("word"), "hunter2\n").unwrap();
         machine
     };
-    for smtp in ["smtp://127.0.0.2", "smtps://127.0.0.2", "ftp://127.0.0.2"] {
+    let fails = |smtp: &str| {
         let told = run(&machine(smtp), &["run"]).ok();
         assert!(told.err.contains("notification it could not be sent") && !told.err.contains("hunter2"), "{told}");
+    };
+    fails("ftp://127.0.0.2");
+    for smtp in ["smtp://127.0.0.2", "smtps://127.0.0.2"] {
+        fails(smtp);
+        let heard = taken.recv().unwrap();
+        assert_eq!(heard.contains("EHLO"), smtp.starts_with("smtp:"), "{heard}");
+        for secret in ["AUTH", "MAIL", "RCPT", "hunter2", "AG1lAGh1bnRlcjI="] {
+            assert!(!heard.contains(secret), "{secret} was sent without TLS: {heard}");
+        }
     }
     let told = run(&machine("smtp://me:hunter2@127.0.0.2"), &["run"]).ok();
     assert!(told.err.contains("belong to smtp-user") && !told.err.contains("hunter2"), "{told}");

@@ -16,7 +16,7 @@ use copal_format::pack;
 
 use crate::kit::{Harm, Machine, PASSPHRASE, Run, Running, assert_same, noise, until};
 use crate::managed::world::managed;
-use server::{At, Server, get};
+use server::{At, Server, get, send};
 
 fn machine() -> Machine {
     let machine = Machine::new();
@@ -228,6 +228,33 @@ fn a_repository_behind_ssh_is_made_filled_and_restored() {
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
     assert_eq!(run(&["snapshots", "--json"]).ok().json().as_array().unwrap().len(), 1);
     run(&["check", "--full"]).ok();
+}
+
+#[test]
+fn no_more_is_stored_than_the_quotas_say() {
+    for (quota, why) in
+        [("--quota", "this client's domain may hold"), ("--daily-quota", "within 24 hours this client may add")]
+    {
+        let machine = machine();
+        let server = Server::start(&machine, &[quota, "100k"]);
+        let refused = machine.at(&server.url, &["backup", "source"]);
+        assert!(refused.code != 0 && refused.err.contains(why), "{quota}: {refused}");
+        assert!(machine.snapshots().is_empty(), "{quota}");
+    }
+}
+
+#[test]
+fn pages_of_the_named_origin_alone_may_use_the_gateway() {
+    let machine = machine();
+    machine.backup(&[]);
+    let server = Server::start(&machine, &["--cors", "https://page.example"]);
+    let ask = |origin: &str| {
+        let request = "OPTIONS /v1/uploads HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+        send(&server.url, format!("{request}origin: {origin}\r\n\r\n"))
+    };
+    let allowed = ask("https://page.example");
+    assert!(allowed.contains("access-control-allow-origin: https://page.example\r\n"), "{allowed}");
+    assert!(!ask("https://other.example").contains("access-control-allow-origin"));
 }
 
 #[test]

@@ -41,6 +41,18 @@ fn a_tree_saved_on_windows_comes_back_there() {
 }
 
 #[test]
+fn a_carriage_return_at_the_end_of_a_listed_path_is_no_part_of_it() {
+    let machine = Machine::bare_on_disk();
+    machine.windows(&["init"]).ok();
+    machine.write("first", b"1");
+    machine.write("second", b"2");
+    let [first, second, list] = ["source/first", "source/second", "list"].map(|name| windows_path(&machine.path(name)));
+    fs::write(machine.path("list"), format!("\u{feff}{first}\r\n{second}\r\n")).unwrap();
+    let saved = machine.windows(&["backup", "--files-from", &list, "--json"]).ok().json();
+    assert_eq!(saved["files_new"].as_u64(), Some(2), "{saved}");
+}
+
+#[test]
 fn what_is_forgotten_on_windows_is_deleted_there() {
     let machine = Machine::bare_on_disk();
     machine.windows(&["init"]).ok();

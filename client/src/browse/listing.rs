@@ -23,8 +23,8 @@ pub struct Listed {
 }
 
 impl Browser {
-    /// Lists a directory after a number, or from its start, until `take` returns false. Fails at the end if entries
-    /// could not be read or shown.
+    /// Lists a directory after a number, or from its start, until `take` returns false. Fails in the end if it has met
+    /// entries that could not be read or shown.
     pub fn list(
         &self,
         directory: &Node,
@@ -76,7 +76,7 @@ impl Browser {
             if !entry.path.is_within(directory) {
                 break;
             }
-            let Some(child) = child_of(directory, &entry.path).filter(|child| !walk.has_passed(child)) else {
+            let Some(child) = directory.child_towards(&entry.path).filter(|child| !walk.has_passed(child)) else {
                 reached = walk.step(position)?;
                 continue;
             };
@@ -94,7 +94,7 @@ impl Browser {
                 let (number, name) = (position.number, child.name().to_vec());
                 let node = Node(Kind::Entry(tree.clone(), child.clone(), attributes.kind));
                 if !take(Listed { number, name, node, attributes }) {
-                    return Ok(());
+                    break;
                 }
             }
             reached = walk.pass(position, child)?;
@@ -118,7 +118,7 @@ impl Walk<'_> {
             return Ok(self.tree.reach(Sought::Path(self.directory))?);
         };
         match self.tree.reach(Sought::Number(number))? {
-            Reached::Entry(position) => match child_of(self.directory, &position.entry().path) {
+            Reached::Entry(position) => match self.directory.child_towards(&position.entry().path) {
                 Some(child) => self.pass(position, child),
                 // No listing of this directory gave this number.
                 None => Ok(Reached::End),
@@ -152,15 +152,4 @@ impl Walk<'_> {
     fn has_passed(&self, child: &TreePath) -> bool {
         self.last.as_ref() == Some(child)
     }
-}
-
-/// The child of a directory that `path` is, or lies below. None for the directory itself.
-fn child_of(directory: &TreePath, path: &TreePath) -> Option<TreePath> {
-    if path == directory || !path.is_within(directory) {
-        return None;
-    }
-    let skip = if directory.is_top() { 0 } else { directory.as_bytes().len() + 1 };
-    let name = path.as_bytes()[skip..].iter().position(|&byte| byte == b'/');
-    let end = name.map_or(path.as_bytes().len(), |name| skip + name);
-    TreePath::new(&path.as_bytes()[..end]).ok()
 }

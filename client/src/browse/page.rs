@@ -43,7 +43,8 @@ impl TreePage {
     /// Whether the page is what its parent says. Only a faulty or hostile writer makes others.
     pub(super) fn fits(&self, claim: &Claim<'_>) -> bool {
         match claim {
-            Claim::Root => self.ends().is_some(),
+            // A tree without entries is one page without entries.
+            Claim::Root => matches!(self.content, PageContent::Entries(_)) || self.ends().is_some(),
             Claim::Entries { child, after, above } => {
                 let Some((first, last, entries)) = self.ends() else { return false };
                 self.height < *above

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
-use copal_format::tree::{Entry, EntryKind};
+use copal_format::tree::{Entry, EntryKind, Mode};
 
 use super::domain::Domain;
 use super::tree::{Lost, Position, Reached, Sought, Tree};
@@ -24,6 +24,8 @@ pub struct Walk {
     top: TreePath,
     /// Whether only the entries directly in `top` are wanted.
     is_shallow: bool,
+    /// The entry of a shallow walk that was given out last.
+    last: Option<TreePath>,
     next: Next,
 }
 
@@ -61,10 +63,11 @@ impl SnapshotTree {
 
     /// The entry at a path and all entries below it.
     pub fn walk(&self, top: TreePath) -> Walk {
-        Walk { tree: self.0.clone(), next: Next::Path(top.clone()), top, is_shallow: false }
+        Walk { tree: self.0.clone(), next: Next::Path(top.clone()), top, is_shallow: false, last: None }
     }
 
-    /// The entries directly in a directory. Reads only the pages that hold them.
+    /// The entries directly in a directory. Reads only the pages that hold them. A directory of which the snapshot has
+    /// only the content is listed with mode 0755, without owner and times.
     pub fn list(&self, directory: TreePath) -> Walk {
         Walk { is_shallow: true, ..self.walk(directory) }
     }
@@ -97,20 +100,30 @@ impl Walk {
         lost.error
     }
 
-    /// Continues after an entry; in a list, after everything below it.
-    fn pass(&mut self, position: Position, passed: &TreePath) {
+    /// Passes an entry. Returns it if it is wanted; in a list, the child of the top that it is or lies below, once.
+    fn take(&mut self, position: Position) -> Option<Entry> {
+        let entry = position.entry().clone();
+        if !self.is_shallow {
+            self.pass(position, None);
+            return Some(entry).filter(|entry| entry.path.is_within(&self.top));
+        }
+        let child = self.top.child_towards(&entry.path);
+        self.pass(position, child.as_ref());
+        let child = child.filter(|child| self.last.as_ref() != Some(child))?;
+        self.last = Some(child.clone());
+        Some(if child == entry.path { entry } else { Entry::new(child, Mode::new(EntryKind::Directory, 0o755)) })
+    }
+
+    /// Continues after an entry, or after everything in a child of the top.
+    fn pass(&mut self, position: Position, child: Option<&TreePath>) {
         let number = position.number.saturating_add(1);
-        let skips = self.is_shallow && *passed != self.top;
-        self.next = match (position.next(), skips.then(|| passed.behind()).flatten()) {
-            (Some(next), Some(behind)) if next.entry().path.is_within(passed) => Next::Path(behind),
+        let is_below = |next: &Position| child.is_some_and(|child| next.entry().path.is_within(child));
+        self.next = match (position.next(), child.and_then(TreePath::behind)) {
+            (Some(next), Some(behind)) if is_below(&next) => Next::Path(behind),
             (Some(next), _) => Next::At(next),
             (None, Some(behind)) => Next::Path(behind),
             (None, None) => Next::Number(number),
         };
-    }
-
-    fn takes(&self, path: &TreePath) -> bool {
-        if self.is_shallow { path.is_directly_in(&self.top) } else { path.is_within(&self.top) }
     }
 }
 
@@ -125,14 +138,13 @@ impl Iterator for Walk {
                 Ok(Reached::End) => return None,
                 Err(error) => return Some(Err(error)),
             };
-            let entry = position.entry().clone();
+            let path = &position.entry().path;
             // After a lost page the walk may be before the top.
-            if entry.path > self.top && !entry.path.is_within(&self.top) {
+            if *path > self.top && !path.is_within(&self.top) {
                 self.next = Next::End;
                 return None;
             }
-            self.pass(position, &entry.path);
-            if self.takes(&entry.path) {
+            if let Some(entry) = self.take(position) {
                 return Some(Ok(entry));
             }
         }

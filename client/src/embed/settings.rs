@@ -7,6 +7,7 @@ use std::sync::Arc;
 use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
+use copal_jobs::budget::Budget;
 use copal_jobs::check::{self, Depth, Report};
 use copal_jobs::context::JobContext;
 use copal_jobs::scratch::Files;
@@ -151,6 +152,12 @@ impl Settings {
     /// read. Writes nothing; what it finds is in the report. It does not compare with what this machine has met there,
     /// so another repository in its place passes.
     pub fn verify(&self, depth: Depth) -> Result<Report, Error> {
+        self.verify_until(depth, &Budget::unlimited())
+    }
+
+    /// Like [`Self::verify`], until the budget is over: [`Budget::until`] takes a flag, for example. The report says
+    /// how much was left.
+    pub fn verify_until(&self, depth: Depth, budget: &Budget) -> Result<Report, Error> {
         let backend = self.reach(false)?;
         let store = backend.store_of_a_run();
         let none = || Error::NoRepository { location: backend.location().to_string() };
@@ -163,7 +170,7 @@ impl Settings {
             repository: descriptor.repository,
             owner_key: descriptor.owner_key,
         };
-        Ok(wait(check::inspect(&job, depth))?.0)
+        Ok(wait(check::inspect_until(&job, depth, budget))?.0)
     }
 
     fn unlock(&self, backend: &Backend, secret: &SlotInput) -> Result<Copal, Error> {

@@ -1,11 +1,13 @@
 //! Descriptor: writes it again where it was lost or damaged, as the next version, because objects are never replaced.
 
 use bytes::Bytes;
-use copal_format::client::{ClientRecord, Role};
+use copal_format::client::{ClientHistory, ClientRecord, Role};
+use copal_format::id::ClientId;
 use copal_format::layout;
 use copal_format::receipt::{IngestBy, Receipt};
 use copal_format::repository::Descriptor;
 use copal_jobs::error::JobError;
+use copal_jobs::witness::refusal;
 use copal_jobs::{clients, objects};
 use copal_store::StoreError;
 
@@ -47,20 +49,38 @@ fn told_by_others(repository: &Repository, version: u64) -> Result<Option<Descri
     Ok(Some(Descriptor { version, ..first }))
 }
 
-/// The oldest full client whose record is sound.
+/// The first version of the record of the full client that was registered first, among those whose records are sound.
+/// Later versions have times of their own, because a client has joined or was revoked.
 fn full_client(repository: &Repository) -> Result<Option<ClientRecord>, JobError> {
     let mut oldest: Option<ClientRecord> = None;
     for client in wait(clients::below(repository.store().as_ref(), "clients/"))? {
-        let record = match wait(clients::read(&repository.job(), client)) {
-            Err(JobError::Damaged { .. }) => None,
-            read => read?,
+        let is_full = match wait(clients::read(&repository.job(), client)) {
+            Err(JobError::Damaged { .. }) => false,
+            read => read?.is_some_and(|record| record.role == Role::Full),
         };
-        let older = record.filter(|record| {
-            record.role == Role::Full && oldest.as_ref().is_none_or(|oldest| record.created < oldest.created)
-        });
+        let first = if is_full { first_version(repository, client)? } else { None };
+        let older = first.filter(|first| oldest.as_ref().is_none_or(|oldest| first.created < oldest.created));
         oldest = older.or(oldest);
     }
     Ok(oldest)
+}
+
+/// The first version of a client's record, from the copy that is sound.
+fn first_version(repository: &Repository, client: ClientId) -> Result<Option<ClientRecord>, StoreError> {
+    let job = repository.job();
+    for name in [layout::client(client, 1), layout::client_copy(client, 1)] {
+        let bytes = match wait(objects::read(job.store, &name)) {
+            // A copy that the store does not give is damaged: the other one may be whole.
+            Err(error) if refusal(&error).is_some() => None,
+            read => read?,
+        };
+        let versions: Vec<(u64, Vec<u8>)> = bytes.iter().map(|bytes| (1, bytes.to_vec())).collect();
+        let read = ClientHistory::read(job.repository, &job.owner_key, client, &versions);
+        if read.newest.is_some() {
+            return Ok(read.newest);
+        }
+    }
+    Ok(None)
 }
 
 /// The party that has ingested so far: clients, if a client wrote the first receipt of any client. (In such a repository the

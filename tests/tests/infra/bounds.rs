@@ -136,6 +136,12 @@ fn behind_a_page_the_gateway_hears_cloudfront_and_one_address_asks_only_so_often
     let rules = plan.json("module.page[0].aws_wafv2_web_acl.this[0]", "rule_json");
     assert_eq!(rules[0]["Statement"]["RateBasedStatement"]["AggregateKeyType"], "IP");
     assert!(rules[0]["Action"]["Block"].is_object());
+    // One address gets less than all together.
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let rate = &rules[0]["Statement"]["RateBasedStatement"];
+    let all = plan.one("module.gateway.aws_apigatewayv2_stage.this");
+    let all = number(&all["default_route_settings"][0]["throttling_rate_limit"]);
+    assert!(number(&rate["Limit"]) / number(&rate["EvaluationWindowSec"]) < all, "{rate} of {all}");
     // Without a page the API's own address is the gateway's.
     assert!(!Plan::of("dev").variables("gateway").contains_key("COPAL_VIA"));
 }

@@ -1,14 +1,67 @@
-//! Changing: writes changes about snapshots, and says so if a service takes long to fold them in.
+//! Changing: what commands that write have in common: whether they may, the client that signs, changes about snapshots,
+//! and what is noted and told afterwards.
+
+use std::io;
 
 use copal_client::changes::{self, Written};
-use copal_client::repository::Repository;
+use copal_client::repository::{LocalClient, Repository};
 use copal_format::change::Operation;
 
-use super::Context;
-use crate::report::Failure;
+use super::super::opening::unregistered;
+use super::{CLIENTS, Context};
+use crate::report::{Answer, Failure};
 
 impl Context<'_> {
-    /// Writes operations as changes, and waits until they are folded in. None if there is nothing to write.
+    /// Fails if the repository is another one than this machine has met in its place, or if its state is older than one
+    /// this machine has met. Called before the first write.
+    pub(in crate::commands) fn may_write(&self, repository: &Repository) -> Result<(), Failure> {
+        self.is_met(repository.backend(), repository.id())?;
+        self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)
+    }
+
+    /// Like [`Self::client`], but a dry run registers no client: a machine without one gets a client that only this
+    /// process knows.
+    pub(in crate::commands) fn client_or_passing(
+        &self,
+        repository: &Repository,
+        is_dry_run: bool,
+    ) -> Result<LocalClient, Failure> {
+        if is_dry_run && LocalClient::id_in(repository.state_dir()).is_none() {
+            self.may_write(repository)?;
+            return unregistered(repository);
+        }
+        self.client(repository)
+    }
+
+    /// Remembers the state that this machine has just written. The write is done: a failure only costs the next command
+    /// its comparison with this state.
+    pub(in crate::commands) fn note_met(&self, repository: &Repository) {
+        let noted = self.remember(repository.store().as_ref(), repository.state_dir(), CLIENTS);
+        if let Err(error) = noted {
+            self.report.warn(&format!("this machine could not note the state it has met: {error}"));
+        }
+    }
+
+    /// Writes a result with a secret that is shown only once. If that fails, shows the secret on standard error. Fails
+    /// also where the reader of standard output has gone, because nobody may have seen the secret.
+    pub(in crate::commands) fn answer_once(
+        &self,
+        answer: &impl Answer,
+        what: &str,
+        secret: &str,
+    ) -> Result<(), Failure> {
+        self.report.answer(answer).map_err(|failure| {
+            self.report.warn(&format!("{what}, shown this once:"));
+            self.report.warn(secret);
+            match failure {
+                Failure::OutputClosed => Failure::io("write", "standard output", io::ErrorKind::BrokenPipe.into()),
+                failure => failure,
+            }
+        })
+    }
+
+    /// Writes operations as changes, waits until they are folded in, and remembers that state. None if there is nothing
+    /// to write.
     pub(in crate::commands) fn change(
         &self,
         repository: &Repository,
@@ -24,6 +77,8 @@ impl Context<'_> {
                  if you stop waiting (Ctrl-C)",
             );
         };
-        changes::write_telling(repository, &client, operations, &slow).map_err(Failure::from)
+        let written = changes::write_telling(repository, &client, operations, &slow)?;
+        self.note_met(repository);
+        Ok(written)
     }
 }

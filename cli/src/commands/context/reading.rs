@@ -49,10 +49,7 @@ impl Context<'_> {
         view: &View,
         read: impl FnOnce() -> Result<History, JobError>,
     ) -> Result<History, Failure> {
-        let lost = self.lost(repository, view)?;
-        for (object, why) in &lost {
-            self.report.warn(&format!("{object} is lost: {why}"));
-        }
+        let lost = self.tell_lost(repository, view)?;
         let mut history = read()?;
         for (object, why) in &history.problems {
             self.report.warn(&format!("{object} cannot be listed: {why}"));
@@ -63,6 +60,19 @@ impl Context<'_> {
         known::keep(&self.places()?, repository, &history);
         history.problems.extend(lost);
         Ok(history)
+    }
+
+    /// Like [`Self::lost`], and warns about each lost object.
+    pub(in crate::commands) fn tell_lost(
+        &self,
+        repository: &Repository,
+        view: &View,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let lost = self.lost(repository, view)?;
+        for (object, why) in &lost {
+            self.report.warn(&format!("{object} is lost: {why}"));
+        }
+        Ok(lost)
     }
 
     /// Notes which write-only clients claim the host asked for: only `--client` finds their snapshots.

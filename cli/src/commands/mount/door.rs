@@ -11,12 +11,13 @@ use axum::extract::Request;
 use axum::http::header::{
     CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, HeaderName, RANGE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::response::{Html, IntoResponse, Response};
 use copal_client::browse::Browser;
 use copal_client::entropy::random;
 use copal_format::shown::digits;
 use copal_gateway::serve::{bind, serve_here};
+use dav_server::davpath::DavPath;
 use dav_server::{DavHandler, DavMethodSet};
 use tokio::runtime::Builder;
 
@@ -59,15 +60,17 @@ pub(super) fn serve(
 struct Door {
     /// The secret path in the address.
     prefix: String,
+    snapshots: Snapshots,
     dav: DavHandler,
 }
 
 impl Door {
     fn new(browser: Arc<Browser>) -> Self {
         let prefix = format!("/{}", digits(&random::<16>()));
-        let config = DavHandler::builder().filesystem(Box::new(Snapshots { browser }));
-        let config = config.methods(DavMethodSet::WEBDAV_RO).strip_prefix(prefix.clone()).autoindex(true);
-        Self { prefix, dav: config.read_buf_size(READ_BYTES).build_handler() }
+        let snapshots = Snapshots { browser };
+        let config = DavHandler::builder().filesystem(Box::new(snapshots.clone()));
+        let config = config.methods(DavMethodSet::WEBDAV_RO).strip_prefix(prefix.clone()).autoindex(false);
+        Self { prefix, snapshots, dav: config.read_buf_size(READ_BYTES).build_handler() }
     }
 
     async fn answer(&self, mut request: Request) -> Response {
@@ -89,7 +92,13 @@ impl Door {
         if request.headers().get(RANGE).is_some_and(|range| !is_one_part(range)) {
             request.headers_mut().remove(RANGE);
         }
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        let uri = request.uri().clone();
         let mut response = self.dav.handle(request).await.map(Body::new);
+        // With this status the library refuses to read a directory, after it has found the directory.
+        if is_read && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            response = self.page(&uri).await;
+        }
         // A page that was saved must not read other files when a browser shows it.
         for (name, value) in [
             (CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
@@ -100,6 +109,16 @@ impl Door {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response
+    }
+
+    /// The page of a directory that is there.
+    async fn page(&self, uri: &Uri) -> Response {
+        let path = DavPath::new(uri.path()).and_then(|mut path| path.set_prefix(&self.prefix).map(|()| path));
+        let page = match path {
+            Ok(path) => self.snapshots.page(&path).await.ok(),
+            Err(_) => None,
+        };
+        page.map_or_else(|| StatusCode::INTERNAL_SERVER_ERROR.into_response(), |page| Html(page).into_response())
     }
 
     /// Whether a path begins with the prefix. Takes the same time wherever it differs.

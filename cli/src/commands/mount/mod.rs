@@ -1,6 +1,7 @@
 //! `mount`: shows the snapshots as folders, by FUSE or by WebDAV, until it is told to end.
 
 mod door;
+mod page;
 mod system;
 mod webdav;
 

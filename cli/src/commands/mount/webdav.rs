@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::{Buf, Bytes};
-use copal_client::browse::{Attributes, BrowseError, Browser, Node};
+use copal_client::browse::{Attributes, BrowseError, Browser, Listed, Node};
 use copal_format::time::Time;
 use copal_format::tree::EntryKind;
 use dav_server::davpath::DavPath;
@@ -15,6 +15,8 @@ use dav_server::fs::{
 };
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
+
+use super::page::page;
 
 /// The tree, as the library wants it. Links to snapshots are shown as the snapshots; other links are not shown.
 #[derive(Clone)]
@@ -38,6 +40,23 @@ impl Snapshots {
             act(browser, node)
         }))
     }
+
+    /// A directory as a page for browsers. The library's own page leaves out names that begin with a dot.
+    pub(super) fn page(&self, path: &DavPath) -> FsFuture<'_, String> {
+        let directory = path.as_bytes().to_vec();
+        self.at(path, move |browser, node| {
+            let mut names = Vec::new();
+            let listed = browser.list(&node, None, &mut |listed| {
+                names.extend(Named::of(&browser, listed).map(|named| (named.name, named.meta.0)));
+                true
+            });
+            match listed {
+                Ok(()) => Ok(page(&directory, names, true)),
+                Err(BrowseError::Incomplete) => Ok(page(&directory, names, false)),
+                Err(error) => Err(problem(error)),
+            }
+        })
+    }
 }
 
 impl DavFileSystem for Snapshots {
@@ -55,18 +74,9 @@ impl DavFileSystem for Snapshots {
         self.at(path, |browser, node| {
             let (sender, mut receiver) = mpsc::channel(256);
             spawn_blocking(move || {
-                let listed = browser.list(&node, None, &mut |listed| {
-                    let attributes = match listed.attributes.kind {
-                        EntryKind::Symlink => browser.attributes(&browser.follow(listed.node)),
-                        _ => Ok(listed.attributes),
-                    };
-                    match attributes.map(Meta) {
-                        Ok(meta) if meta.is_shown() => {
-                            let named = Box::new(Named { name: listed.name, meta }) as Box<dyn DavDirEntry>;
-                            sender.blocking_send(Ok(named)).is_ok()
-                        }
-                        _ => true,
-                    }
+                let listed = browser.list(&node, None, &mut |listed| match Named::of(&browser, listed) {
+                    Some(named) => sender.blocking_send(Ok(Box::new(named) as Box<dyn DavDirEntry>)).is_ok(),
+                    None => true,
                 });
                 if let Err(error) = listed {
                     let _ = sender.blocking_send(Err(problem(error)));
@@ -84,6 +94,18 @@ impl DavFileSystem for Snapshots {
 struct Named {
     name: Vec<u8>,
     meta: Meta,
+}
+
+impl Named {
+    /// A name in a directory; none if it is not shown.
+    fn of(browser: &Browser, listed: Listed) -> Option<Self> {
+        let attributes = match listed.attributes.kind {
+            EntryKind::Symlink => browser.attributes(&browser.follow(listed.node)),
+            _ => Ok(listed.attributes),
+        };
+        let meta = attributes.ok().map(Meta).filter(Meta::is_shown)?;
+        Some(Self { name: listed.name, meta })
+    }
 }
 
 impl DavDirEntry for Named {

@@ -24,6 +24,7 @@ use crate::config::{Act, Config, Profile};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::run::{ActReport, ProfileReport};
+use crate::secrets::OF_TARGET;
 use crate::system::tell_supervisor;
 use hook::Told;
 use lock::Lock;
@@ -171,8 +172,12 @@ fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> 
             }
         }
         (Act::Copy, Profile { copy: Some(options), .. }) => {
-            let making = Making { dry_run, ..options.making };
-            copy::run(context, &Copy { making, ..options.clone() })
+            let mut options = Copy { making: Making { dry_run, ..options.making }, ..options.clone() };
+            // A secret in a variable replaces all that the file says about secrets, as for the profile's repository.
+            if context.other(&context.global.without_secret(), &OF_TARGET).secrets().is_given() {
+                (options.to.to_password_file, options.to.to_key_file) = (None, None);
+            }
+            copy::run(context, &options)
         }
         (Act::Forget, Profile { forget: Some(options), .. }) => {
             let mut options = Forget { dry_run, is_pruned_next: profile.prune.is_some(), ..options.clone() };

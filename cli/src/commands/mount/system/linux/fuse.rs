@@ -75,10 +75,13 @@ impl Snapshots {
         known.entry(inode).or_insert_with(|| Known { node: node.clone(), times: 0 }).times += 1;
     }
 
-    fn look_up(&self, parent: INodeNo, name: &OsStr) -> Result<(Node, Attributes), Errno> {
-        let node = self.browser.find(&self.node(parent)?, name.as_bytes()).map_err(errno)?.ok_or(Errno::ENOENT)?;
+    /// The node of a name, its attributes, and how long the kernel may believe that it has this name.
+    fn look_up(&self, parent: INodeNo, name: &OsStr) -> Result<(Node, Attributes, Duration), Errno> {
+        let directory = self.node(parent)?;
+        let node = self.browser.find(&directory, name.as_bytes()).map_err(errno)?.ok_or(Errno::ENOENT)?;
         let attributes = self.browser.attributes(&node).map_err(errno)?;
-        Ok((node, attributes))
+        let lasts = lasting_in(&directory, &node);
+        Ok((node, attributes, lasts))
     }
 
     /// Lists a directory from an offset: 1 is after `.`, 2 after `..`, and the listing's number `n` has offset `n` + 3.
@@ -96,7 +99,7 @@ impl Snapshots {
         let mut added = 0;
         for (at, name) in [(1, b".".as_slice()), (2, b"..")] {
             if offset < at {
-                if add(Row { offset: at, name, attributes: &attributes, node: None }) {
+                if add(Row { offset: at, name, attributes: &attributes, node: None, lasts: Duration::ZERO }) {
                     return Ok(());
                 }
                 added += 1;
@@ -105,7 +108,8 @@ impl Snapshots {
         let mut is_full = false;
         let listed = self.browser.list(&node, offset.checked_sub(DOTS + 1), &mut |listed| {
             let (offset, name) = (listed.number.saturating_add(DOTS + 1), listed.name.as_slice());
-            is_full = add(Row { offset, name, attributes: &listed.attributes, node: Some(&listed.node) });
+            let lasts = lasting_in(&node, &listed.node);
+            is_full = add(Row { offset, name, attributes: &listed.attributes, node: Some(&listed.node), lasts });
             added += u32::from(!is_full);
             !is_full
         });
@@ -126,6 +130,8 @@ struct Row<'r> {
     name: &'r [u8],
     attributes: &'r Attributes,
     node: Option<&'r Node>,
+    /// How long the kernel may believe it.
+    lasts: Duration,
 }
 
 impl Filesystem for Snapshots {
@@ -151,9 +157,9 @@ impl Filesystem for Snapshots {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match self.look_up(parent, name) {
-            Ok((node, attributes)) => {
+            Ok((node, attributes, lasts)) => {
                 self.tell_kernel(attributes.inode, &node);
-                reply.entry(&lasting(&node), &file_attr(attributes.inode, &attributes), Generation(0));
+                reply.entry(&lasts, &file_attr(attributes.inode, &attributes), Generation(0));
             }
             Err(error) => reply.error(error),
         }
@@ -243,10 +249,9 @@ impl Filesystem for Snapshots {
     fn readdirplus(&self, _: &Request, inode: INodeNo, handle: FileHandle, offset: u64, mut reply: ReplyDirectoryPlus) {
         let listed = self.list(inode, handle, offset, |row| {
             let number = row.attributes.inode;
-            let lasts = row.node.map(lasting).unwrap_or_default();
             let attr = file_attr(number, row.attributes);
             let name = OsStr::from_bytes(row.name);
-            let is_full = reply.add(INodeNo(number), row.offset, name, &lasts, &attr, Generation(0));
+            let is_full = reply.add(INodeNo(number), row.offset, name, &row.lasts, &attr, Generation(0));
             if let (false, Some(node)) = (is_full, row.node) {
                 self.tell_kernel(number, node);
             }
@@ -297,9 +302,14 @@ fn errno(error: BrowseError) -> Errno {
     }
 }
 
-/// How long the kernel may believe what it was told.
+/// How long the kernel may believe what it was told of a node.
 fn lasting(node: &Node) -> Duration {
     if node.is_lasting() { Duration::from_secs(3600) } else { Duration::from_secs(1) }
+}
+
+/// How long the kernel may believe that a directory has this node: a snapshot never changes, but it may be forgotten.
+fn lasting_in(directory: &Node, node: &Node) -> Duration {
+    lasting(directory).min(lasting(node))
 }
 
 fn file_attr(inode: u64, of: &Attributes) -> FileAttr {
