@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use copal_client::backend::Backend;
 use copal_client::credentials::Credentials;
-use copal_client::entropy::{random, secret};
 use copal_client::repository::{Access, Enrolled, LocalClient, Repository};
-use copal_format::id::{ClientId, RepositoryId};
-use copal_format::keys::client::ClientKeys;
+use copal_format::id::RepositoryId;
 use copal_store::Store;
 
 use super::context::{CLIENTS, Context};
@@ -79,11 +77,4 @@ impl Opened {
             }
         })
     }
-}
-
-/// A client that only this process knows, as a machine without keys would register it.
-pub(super) fn unregistered(repository: &Repository) -> Result<LocalClient, Failure> {
-    let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
-    let keys = ClientKeys::new(secret(), secret());
-    Ok(LocalClient { id: ClientId(random()), keys, domain: descriptor.shared_domain })
 }

@@ -4,10 +4,12 @@
 use std::io;
 
 use copal_client::changes::{self, Written};
+use copal_client::entropy::{random, secret};
 use copal_client::repository::{LocalClient, Repository};
 use copal_format::change::Operation;
+use copal_format::id::ClientId;
+use copal_format::keys::client::ClientKeys;
 
-use super::super::opening::unregistered;
 use super::{CLIENTS, Context};
 use crate::report::{Answer, Failure};
 
@@ -81,4 +83,11 @@ impl Context<'_> {
         self.note_met(repository);
         Ok(written)
     }
+}
+
+/// A client that only this process knows, as a machine without keys would register it.
+fn unregistered(repository: &Repository) -> Result<LocalClient, Failure> {
+    let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
+    let keys = ClientKeys::new(secret(), secret());
+    Ok(LocalClient { id: ClientId(random()), keys, domain: descriptor.shared_domain })
 }
