@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         let mut tests = linting(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
         count(tests.env("RUST_TEST_THREADS", threads.to_string()))
     });
-    // What comes now often keeps one core busy, as proving does.
+    // The stages from here on often use one core only. The provers use the other one.
     let proofs = Beside::start("proofs");
     suite.stage("instructions", counts::run);
     suite.stage("documents", || {

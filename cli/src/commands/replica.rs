@@ -128,7 +128,8 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     let genuine = match opened {
         _ if unnamed.is_empty() => BTreeSet::new(),
         Some(opened) => genuine(&opened, unnamed)?,
-        // What does not count is deleted by a later prune. So do not end the replica without a key.
+        // The rebuild leaves out packs that nobody has verified, and a later prune deletes them. So without a key the
+        // replica stays a replica.
         None => {
             let packs = human::things(unnamed.len() as u64, "pack", "packs");
             context.report.note(&format!("no manifest names {packs}: to verify them takes the passphrase or a key"));

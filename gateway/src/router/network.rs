@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What counts as one address: for IPv6 the /64 network. `None` for this machine, where a proxy may run.
+/// The network of an address. All addresses of one network share what a stranger may use: an IPv4 address is a network
+/// of its own, IPv6 addresses share their /64. `None` for this machine, where a proxy may pass on the requests of many.
 pub(crate) fn network(peer: IpAddr) -> Option<IpAddr> {
     match peer.to_canonical() {
         own if own.is_loopback() => None,

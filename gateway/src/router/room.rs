@@ -98,7 +98,7 @@ impl Part {
 /// The room of one body or answer, given back when all its copies are dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
-    /// Of the sender's share, and of all.
+    /// The permits that this room holds: of the sender's share, and of what all senders have together.
     _permits: Arc<[OwnedSemaphorePermit; 2]>,
 }
 

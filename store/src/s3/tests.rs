@@ -1,4 +1,4 @@
-//! What a server is asked for.
+//! The requests that the store sends to an S3 server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! What a hostile client puts below a link, restored: nothing is written where the link leads.
+//! A hostile client saves entries below a link. A restore of them writes nothing where the link leads.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

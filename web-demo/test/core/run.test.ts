@@ -110,7 +110,7 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
     yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
   });
   expect(said.missed).toEqual(["P/b", "P/c"]);
-  // What the browser does not show is in no list.
+  // The snapshot cannot list what the browser does not show, so it says that its exclusions are not complete.
   expect(said.hidesEntries).toBe(true);
   expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
 });

@@ -212,7 +212,8 @@ impl Bucket {
         if self.tree.is_some() { self.look(op, key).await } else { Ok(None) }
     }
 
-    /// What the server says of an object. `None` is certain only if the container or folder exists.
+    /// What the server tells of an object. `None` means that the object is missing only if the container or folder exists:
+    /// the caller has to look.
     async fn look(&self, op: Op, key: &Key) -> Result<Option<Stat>, StoreError> {
         let metadata = match self.operator.stat(&self.at(key.as_str())).await {
             Ok(metadata) => metadata,

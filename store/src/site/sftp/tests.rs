@@ -1,4 +1,5 @@
-//! What a hostile server cannot do, and one whose disk is away for a moment.
+//! A hostile server gets neither memory nor time without end. Nothing seems lost while a server's disk is away for a
+//! moment.
 
 use std::error::Error;
 
