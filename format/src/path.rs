@@ -95,8 +95,8 @@ impl TreePath {
         }
     }
 
-    /// The entry directly in this directory that leads to `path`: `path` itself, or a directory above it. None if `path` is
-    /// not below this directory.
+    /// The entry directly in this directory that leads to `path`: `path` itself, or a directory above it. None if `path`
+    /// is not below this directory.
     pub fn child_towards(&self, path: &TreePath) -> Option<TreePath> {
         let rest = path.0.strip_prefix(self.0.as_slice()).filter(|rest| !rest.is_empty())?;
         let start = if self.0.is_empty() { 0 } else { self.0.len() + 1 };
