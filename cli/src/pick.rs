@@ -58,12 +58,15 @@ pub fn claimants(history: &History, narrow: &Narrow) -> BTreeMap<ClientId, Signe
     fields.filter(|(_, field)| field.claimed_host.as_ref().is_some_and(|host| is_of(host, narrow))).collect()
 }
 
-/// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, the label, and
-/// the times.
-pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
-    fits_with(snapshot, narrow, &spellings(narrow))
+/// Tells whether a snapshot matches the options. Resolves their paths now and not at each call: a mount may hide the
+/// links on the way to them.
+pub fn fitting(narrow: Narrow) -> impl Fn(&Snapshot) -> bool + Send + Sync {
+    let paths = spellings(&narrow);
+    move |snapshot: &Snapshot| fits_with(snapshot, &narrow, &paths)
 }
 
+/// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, the label, and
+/// the times.
 fn fits_with(snapshot: &Snapshot, narrow: &Narrow, paths: &[Vec<Vec<u8>>]) -> bool {
     let has_path = |spellings: &Vec<Vec<u8>>| snapshot.info.paths.iter().any(|path| spellings.contains(path));
     (narrow.clients.is_empty() || narrow.clients.iter().any(|client| names(client, snapshot)))

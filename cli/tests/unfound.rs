@@ -2,33 +2,53 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
-    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
-    ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, Request, Session,
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, Request, Session,
 };
 
 use crate::kit::{Machine, Ran};
 
-/// A file system of two names. One of them is never found, though it is listed.
+/// A file system of two names. One of them is not found, though it is listed.
 struct Listed {
     /// How many listings have it.
     times: u64,
+    /// The answers to the first look-ups of it. All later ones give the last answer.
+    answers: &'static [Answer],
     opened: Arc<AtomicU64>,
+    looked_up: AtomicUsize,
+}
+
+/// An answer to a look-up: an error, or the file.
+type Answer = Result<(), Errno>;
+
+impl Listed {
+    fn new(times: u64, answers: &'static [Answer]) -> Self {
+        Self { times, answers, opened: Arc::default(), looked_up: AtomicUsize::new(0) }
+    }
+
+    fn mount(self, at: &Path) -> BackgroundSession {
+        Session::new(self, at, &Config::default()).unwrap().spawn().unwrap()
+    }
 }
 
 const LOST: &str = "lost";
 const THERE: &str = "there";
 
-/// Backs up a directory where such a file system is mounted; gives what the command said, and how often it listed the files.
-fn backup(machine: &Machine, times: u64) -> (Ran, u64) {
-    let (at, opened) = (machine.path("source/mounted"), Arc::default());
+const NEVER: &[Answer] = &[Err(Errno::ENOENT)];
+const LATE: &[Answer] = &[Err(Errno::ENOENT), Ok(())];
+const BROKEN: &[Answer] = &[Err(Errno::ENOENT), Err(Errno::EIO)];
+
+/// Backs up a directory where this file system is mounted; gives what the command said and the number of listings.
+fn backup(machine: &Machine, files: Listed) -> (Ran, u64) {
+    let (at, opened) = (machine.path("source/mounted"), Arc::clone(&files.opened));
     fs::create_dir(&at).unwrap();
-    let files = Listed { times, opened: Arc::clone(&opened) };
-    let session = Session::new(files, &at, &Config::default()).unwrap().spawn().unwrap();
+    let session = files.mount(&at);
     let ran = machine.run(&["backup", "source"]);
     session.umount_and_join().unwrap();
     fs::remove_dir(&at).unwrap();
@@ -38,7 +58,7 @@ fn backup(machine: &Machine, times: u64) -> (Ran, u64) {
 #[test]
 fn a_name_that_is_listed_and_never_found_is_told() {
     let machine = Machine::new();
-    let (ran, _) = backup(&machine, u64::MAX);
+    let (ran, _) = backup(&machine, Listed::new(u64::MAX, NEVER));
     let ran = ran.exits(3);
     assert!(ran.err.contains("/source/mounted/lost: No such file"), "{ran}");
     let path = machine.source("mounted").display().to_string();
@@ -49,9 +69,39 @@ fn a_name_that_is_listed_and_never_found_is_told() {
 #[test]
 fn a_file_that_vanishes_after_it_was_listed_is_no_trouble() {
     let machine = Machine::new();
-    let (ran, listings) = backup(&machine, 1);
+    let (ran, listings) = backup(&machine, Listed::new(1, NEVER));
     ran.ok();
     assert!(listings >= 2, "{listings}");
+}
+
+#[test]
+fn a_file_that_is_found_at_the_second_look_is_saved() {
+    let machine = Machine::new();
+    backup(&machine, Listed::new(u64::MAX, LATE)).0.ok();
+    let path = machine.source("mounted").display().to_string();
+    for name in [LOST, THERE] {
+        assert_eq!(machine.ok(&["dump", &format!("latest:{path}/{name}")]), "there", "{name}");
+    }
+}
+
+#[test]
+fn a_second_look_that_fails_for_another_reason_is_told() {
+    let machine = Machine::new();
+    let ran = backup(&machine, Listed::new(u64::MAX, BROKEN)).0.exits(3);
+    assert!(ran.err.contains("/source/mounted/lost: Input/output error"), "{ran}");
+}
+
+#[test]
+fn a_name_that_is_never_found_is_told_though_a_list_of_changes_lacks_it() {
+    let machine = Machine::new();
+    let session = Listed::new(u64::MAX, NEVER).mount(&machine.path("source"));
+    fs::write(machine.path("list"), "source/there\n").unwrap();
+    for is_narrowed in [false, true] {
+        let ran = machine.run(&["backup", "source", "--changed-from", "list", "--json"]).exits(3);
+        assert_eq!(ran.json()["narrowed"], is_narrowed, "{ran}");
+        assert!(ran.err.contains("/source/lost"), "{ran}");
+    }
+    session.umount_and_join().unwrap();
 }
 
 fn attributes(inode: INodeNo) -> FileAttr {
@@ -77,10 +127,17 @@ fn attributes(inode: INodeNo) -> FileAttr {
 
 impl Filesystem for Listed {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if name == THERE {
-            reply.entry(&Duration::ZERO, &attributes(INodeNo(2)), Generation(0));
+        let (inode, answer) = if name == THERE {
+            (INodeNo(2), Ok(()))
+        } else if name == LOST {
+            let at = self.looked_up.fetch_add(1, Ordering::Relaxed).min(self.answers.len() - 1);
+            (INodeNo(3), self.answers[at])
         } else {
-            reply.error(Errno::ENOENT);
+            (INodeNo(0), Err(Errno::ENOENT))
+        };
+        match answer {
+            Ok(()) => reply.entry(&Duration::ZERO, &attributes(inode), Generation(0)),
+            Err(error) => reply.error(error),
         }
     }
 

@@ -24,8 +24,11 @@ pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure>
         return in_keychain(context, options);
     }
     let repository = context.open()?;
-    if !matches!(options, Key::List) {
-        context.may_write(&repository)?;
+    match options {
+        Key::List => {}
+        // A key that has leaked must be removable from an older state too: a replica may be behind its source.
+        Key::Remove(_) => context.is_met(repository.backend(), repository.id())?,
+        _ => context.may_write(&repository)?,
     }
     let slots = survey_slots(store(&repository))?;
     let keys = Keys { context, repository: &repository, slots };

@@ -313,6 +313,8 @@ fn damage_is_named_with_what_it_hits_and_how_it_heals() {
 fn forget_and_prune_say_when_how_much_is_freed_and_how_to_free_it_now() {
     let text = human_of(&forget_report());
     says(&text, "last, daily|1 would be forgotten|About 1.00 MiB becomes free. Run \"copal prune\" now");
+    // The policy decides how long that is.
+    says(&text, "nothing has needed it for the grace period, counted from the first prune");
     let elsewhere = human_of(&ForgetReport { pruned_by: IngestBy::Service, ..forget_report() });
     assert!(elsewhere.contains("when the service prunes") && !elsewhere.contains("copal prune"), "{elsewhere}");
     let none = |guarded| human_of(&ForgetReport { freeable_bytes: Some(0), guarded, ..forget_report() });

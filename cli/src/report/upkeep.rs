@@ -90,7 +90,10 @@ impl Answer for ForgetReport {
             (Some(bytes), Some(from)) => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
                 writeln!(out, "About {bytes} becomes free. Run \"copal prune\" now, and again after {from}:")?;
-                writeln!(out, "data is deleted once nothing has needed it for 24 h, counted from the first prune.")?;
+                writeln!(
+                    out,
+                    "data is deleted once nothing has needed it for the grace period, counted from the first prune."
+                )?;
                 writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")
             }
             _ => Ok(()),

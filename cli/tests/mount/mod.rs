@@ -218,6 +218,18 @@ fn the_options_choose_which_snapshots_are_shown() {
 }
 
 #[test]
+fn a_path_leads_through_the_links_that_were_there_before_the_mount_hid_them() {
+    let machine = Machine::saved([("file", "one")]);
+    fs::create_dir(machine.path("mounted")).unwrap();
+    symlink(machine.path(""), machine.path("mounted/way")).unwrap();
+    let mounted = Mounted::start(&machine, &["--path", "mounted/way/source"]);
+    assert_eq!(mounted.names("snapshots/by-id").len(), 1);
+    machine.write("file", "two");
+    machine.backup(&[]);
+    until("it appears", || (mounted.names("snapshots/by-id").len() == 2).then_some(()));
+}
+
+#[test]
 fn damage_is_an_error_of_the_file_it_hits_and_a_line_that_names_it() {
     let machine = Machine::new();
     machine.write("before", noise(1, 100_000));

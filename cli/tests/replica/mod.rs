@@ -371,3 +371,19 @@ fn a_key_of_the_source_opens_the_replica_after_a_sync_and_one_that_was_removed_i
     machine.command(&by_second).ran().exits(12);
     assert_eq!(synced(&machine)["keys_left"], serde_json::json!([]));
 }
+
+#[test]
+fn a_key_is_removed_from_a_replica_that_is_behind_and_lies_elsewhere_than_this_machine_knows() {
+    let machine = replicated();
+    let second = text(&machine.json(&["key", "add", "--new-key-file", "second"])["added"]);
+    machine.write("file", "1");
+    machine.backup(&[]);
+    synced(&machine);
+    machine.write("file", "2");
+    machine.backup(&[]);
+    fs::rename(machine.path("replica"), machine.path("moved")).unwrap();
+    let on_moved = |command: &[&str]| machine.run(&[&["-r", "moved", "--json"], command].concat());
+    assert!(on_moved(&["snapshots"]).exits(4).err.contains("this machine has seen"));
+    on_moved(&["key", "remove", &second]).ok();
+    machine.command(&["-r", "moved", "--key-file", "second", "snapshots"]).ran().exits(12);
+}

@@ -142,7 +142,7 @@ fn a_dry_run_changes_nothing() {
 fn forget_says_when_how_much_becomes_free_and_how_to_free_it_now() {
     let (machine, ids) = two();
     let text = machine.ok(&["forget", &ids[0]]);
-    for words in ["About 29", "becomes free", "copal prune", "24 h", "copal prune --grace 0s"] {
+    for words in ["About 29", "becomes free", "copal prune", "grace period", "copal prune --grace 0s"] {
         assert!(text.contains(words), "{words:?} in\n{text}");
     }
     let text = machine.ok(&["forget", "--keep-last", "1", "--prune"]);

@@ -10,10 +10,12 @@ use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
 
+use crate::names::Names;
+use crate::open;
 use crate::reader::{EntryStream, Pages, TreeError};
 use crate::scan::{Extent, ScanOptions, Scope, resolve, source_of};
 use crate::stat::{EntryStat, is_absent};
-use crate::system::{is_of_kernel, tree_bytes};
+use crate::system::{OFlags, is_of_kernel, tree_bytes};
 use crate::watch::Unwatched;
 
 /// A list of changes, and what has to be true so that it is believed.
@@ -142,9 +144,11 @@ impl Narrowing {
             }
             if let Some(root) = root_of(&roots, path) {
                 look.path(root, path, true)?;
-                // A directory that could not be listed then may still have the same times.
-                if troubles.contains(path) && look.scope.at(path) == Some(Extent::Entry) {
-                    look.scope.add(path.clone(), Extent::Whole);
+                match look.scope.at(path).filter(|_| troubles.contains(path)) {
+                    // A directory that could not be listed then may still have the same times.
+                    Some(Extent::Entry) => look.scope.add(path.clone(), Extent::Whole),
+                    Some(Extent::Gone) => look.above_lost(path),
+                    _ => {}
                 }
             }
         }
@@ -231,6 +235,18 @@ impl Look<'_> {
             is_it && (!is_listed || (before.ctime == stat.ctime && stat.ctime < self.begun - TICK))
         });
         Ok(if is_same { Extent::Entry } else { Extent::Whole })
+    }
+
+    /// Adds the whole directory above a path that is not found, unless the directory no longer lists the name. Only a walk
+    /// reports a name that is listed and never found.
+    fn above_lost(&mut self, path: &TreePath) {
+        let above = path.parent().filter(|above| self.scope.at(above) == Some(Extent::Entry));
+        let Some(above) = above.filter(|_| !self.roots.contains(path)) else { return };
+        let is_unlisted = open::quietly(&self.options.as_path.source_of(&above), OFlags::DIRECTORY)
+            .is_ok_and(|fd| matches!(Names::read(&fd), (names, Ok(())) if !names.contains(path.name())));
+        if !is_unlisted {
+            self.scope.add(above, Extent::Whole);
+        }
     }
 
     /// The directory of the parent snapshot at a path.

@@ -1,8 +1,9 @@
 //! Explore: one task of the scan, done by whichever thread is free.
 
+mod missing;
+
 use std::ffi::{CStr, OsStr};
 use std::io;
-use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::rules::Rules;
 use super::{ScanEvent, ScanOptions, Scanned, Skip, source_of};
 use crate::names::{Kind, Names};
 use crate::open;
-use crate::stat::{EntryStat, is_absent};
+use crate::stat::EntryStat;
 use crate::system::{FileType, OFlags, OwnedFd, PATH, bytes_of, is_of_kernel};
 
 /// A task that a thread can do on its own.
@@ -82,7 +83,7 @@ impl<'s> Work<'s> {
                 match open::absolute(&options.as_path.source_of(&directory.path), PATH | OFlags::DIRECTORY) {
                     Ok(fd) => {
                         range.for_each(|at| found.look(&fd, &directory, names.at(at), options));
-                        found.forget_vanished(&directory, options);
+                        found.look_again(&directory, options);
                     }
                     Err(error) => found.unreadable(directory.path.clone(), error),
                 }
@@ -134,7 +135,7 @@ impl<'s> Found<'s> {
         let names = self.names(&fd, &mut directory, options);
         let first = names.len().min(SLICE);
         (0..first).for_each(|at| self.look(&fd, &directory, names.at(at), options));
-        self.forget_vanished(&directory, options);
+        self.look_again(&directory, options);
         if names.len() > first {
             let (directory, names) = (Arc::new(directory), Arc::new(names));
             for start in (first..names.len()).step_by(SLICE) {
@@ -222,7 +223,7 @@ impl<'s> Found<'s> {
 
         let mut stat = None;
         if kind == Kind::Unknown {
-            stat = self.stat(&look, &path, directory, branch);
+            stat = self.stat(&look, (&path, kind), directory, branch, options);
             if stat.is_none() {
                 return;
             }
@@ -234,7 +235,7 @@ impl<'s> Found<'s> {
                 Content::Marker(marker) => *bytes_of(marker) == *path.name(),
                 Content::Nothing => false,
             };
-        if wanted && directory.excludes(&path, is_directory, options) && !options.is_obeyed(&path) {
+        if wanted && directory.leaves_out(&path, is_directory, options) {
             wanted = false;
             self.excluded(&path, is_named);
             if let Some(tell) = &options.on_excluded {
@@ -244,7 +245,8 @@ impl<'s> Found<'s> {
         if !wanted && branch.is_none() {
             return;
         }
-        let Some(stat) = stat.or_else(|| self.stat(&look, &path, directory, branch)) else { return };
+        let stat = stat.or_else(|| self.stat(&look, (&path, kind), directory, branch, options));
+        let Some(stat) = stat else { return };
         if !stat.is_directory() {
             self.lost(named(branch, &path).filter(|root| *root != path), io::ErrorKind::NotADirectory);
         }
@@ -299,47 +301,25 @@ impl<'s> Found<'s> {
     fn stat(
         &mut self,
         look: impl Fn() -> io::Result<EntryStat>,
-        path: &TreePath,
+        (path, kind): (&TreePath, Kind),
         directory: &Directory<'s>,
         branch: Option<&Branch>,
+        options: &ScanOptions,
     ) -> Option<EntryStat> {
         match look() {
             Ok(stat) => return Some(stat),
             Err(error) if error.kind() != io::ErrorKind::NotFound => self.unreadable(path.clone(), error),
             Err(error) if branch.is_none() && directory.content == Content::Everything => {
+                // Patterns come after the look if the name has no type. A name that they exclude need not be found.
+                if kind == Kind::Unknown && directory.leaves_out(path, false, options) {
+                    return None;
+                }
                 self.missing.push(self.events.len());
                 self.unreadable(path.clone(), error);
             }
             Err(error) => self.lost(named(branch, path), error.kind()),
         }
         None
-    }
-
-    /// Takes back what was said of names that have vanished since they were listed. Those that are listed and not found
-    /// again and again are names that their file system cannot look up, as happens with SMB, FAT and FUSE.
-    fn forget_vanished(&mut self, directory: &Directory<'s>, options: &ScanOptions) {
-        let mut missing = mem::take(&mut self.missing);
-        for _ in 0..LISTINGS {
-            if missing.is_empty() {
-                return;
-            }
-            let names = match open::quietly(&options.as_path.source_of(&directory.path), OFlags::DIRECTORY) {
-                Ok(fd) => Names::read(&fd),
-                Err(error) => (Names::default(), is_absent(&error).then_some(()).ok_or(error)),
-            };
-            let (names, Ok(())) = names else { return };
-            let has_vanished = |event: &ScanEvent| {
-                let ScanEvent::Unreadable { path, .. } = event else { return false };
-                let look = || EntryStat::of_path(&options.as_path.source_of(path));
-                !names.contains(path.name()) || look().map_or_else(|error| !is_absent(&error), |_| true)
-            };
-            let vanished: Vec<usize> = missing.extract_if(.., |at| has_vanished(&self.events[*at])).collect();
-            for gone in vanished.into_iter().rev() {
-                self.events.remove(gone);
-                missing.iter_mut().filter(|at| **at > gone).for_each(|at| *at -= 1);
-                self.between.iter_mut().filter(|(before, _)| *before > gone).for_each(|(before, _)| *before -= 1);
-            }
-        }
     }
 
     /// Reports roots that were there when the backup began.
@@ -369,9 +349,10 @@ fn named(branch: Option<&Branch>, path: &TreePath) -> impl Iterator<Item = TreeP
 }
 
 impl Directory<'_> {
-    fn excludes(&self, path: &TreePath, is_directory: bool, options: &ScanOptions) -> bool {
-        options.excludes.excludes(path, is_directory)
-            || self.rules.as_ref().is_some_and(|rules| rules.exclude(path, is_directory).is_some())
+    /// Whether a pattern or an ignore file leaves out an entry.
+    fn leaves_out(&self, path: &TreePath, is_directory: bool, options: &ScanOptions) -> bool {
+        let by_rules = || self.rules.as_ref().is_some_and(|rules| rules.exclude(path, is_directory).is_some());
+        (options.excludes.excludes(path, is_directory) || by_rules()) && !options.is_obeyed(path)
     }
 
     fn excluding<'a>(&'a self, path: &TreePath, is_directory: bool, options: &'a ScanOptions) -> Option<&'a str> {
@@ -382,7 +363,3 @@ impl Directory<'_> {
 
 /// Names of a directory that one task looks at.
 const SLICE: usize = 2_048;
-
-/// How often a directory is listed again before a name in it counts as one that cannot be looked up: files that are made and
-/// removed all the time, such as journals, may be listed and gone a few times in a row.
-const LISTINGS: usize = 3;

@@ -64,16 +64,14 @@ fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) 
     let view = context.records(&repository)?;
     let history = context.listing(&repository, &view)?;
     is_damaged.store(!history.problems.is_empty(), Ordering::Relaxed);
-    let (here, narrow) = (context.here(&repository), options.narrow.clone());
-    let find = |which| pick::find(&history, which, &narrow, &here, Intent::Read).map(|found| found[0].id);
+    let (here, fits) = (context.here(&repository), pick::fitting(options.narrow.clone()));
+    let find = |which| pick::find(&history, which, &options.narrow, &here, Intent::Read).map(|found| found[0].id);
     let only = options.snapshots.iter().map(find).collect::<Result<Vec<SnapshotId>, Failure>>()?;
     let (report, told) = (context.report.clone(), Mutex::new(HashSet::new()));
     let terms = Terms {
         cache_bytes: options.cache_memory.0,
         numeric_owner: options.numeric_owner,
-        shows: Box::new(move |snapshot| {
-            pick::fits(snapshot, &narrow) && (only.is_empty() || only.contains(&snapshot.id))
-        }),
+        shows: Box::new(move |snapshot| fits(snapshot) && (only.is_empty() || only.contains(&snapshot.id))),
         is_own: Box::new(move |snapshot| here.has_signed(snapshot)),
         time_name: Box::new(human::time_name),
         tell: Box::new(move |trouble| {
