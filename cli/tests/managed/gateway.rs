@@ -123,22 +123,6 @@ fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
 }
 
 #[test]
-fn a_revoked_machine_is_told_so_through_a_gateway() {
-    let owner = managed();
-    let server = serving(&owner);
-    let machine = Machine::bare();
-    join(&server, &machine, &enroll(&owner, "camera", "write-only")).ok();
-    machine.write("file", "text");
-    through(&server, &machine, &["backup", "source"]).ran().ok();
-    owner.ok(&["client", "revoke", "camera"]);
-    let before = owner.names("manifests/");
-    machine.write("file", "more");
-    let refused = through(&server, &machine, &["backup", "source", "--json", "--wait", "20s"]).ran();
-    assert!(refused.code != 0 && refused.err.contains("revoked"), "{refused}");
-    assert_eq!((owner.snapshots().len(), owner.names("manifests/")), (1, before), "{refused}");
-}
-
-#[test]
 fn a_machine_that_was_revoked_joins_again_through_a_gateway_and_no_other_does() {
     let owner = managed();
     let server = serving(&owner);

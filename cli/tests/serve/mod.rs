@@ -155,6 +155,18 @@ fn a_repository_is_made_through_a_gateway_that_lets_whoever_comes_first() {
 }
 
 #[test]
+fn a_place_that_has_lost_its_descriptors_is_not_served_as_a_free_one() {
+    let machine = machine();
+    machine.backup(&[]);
+    machine.names("copal/").iter().for_each(|name| machine.damage(name, Harm::Delete));
+    let refused = machine.command(&["serve", "--listen", "127.0.0.1:0", "--accept-init"]).ran();
+    assert!(refused.code != 0 && refused.err.contains("the descriptors are gone"), "{refused}");
+    machine.run(&["repair"]);
+    let server = Server::start(&machine, &["--accept-init"]);
+    assert_eq!(machine.at(&server.url, &["snapshots", "--json"]).ok().json().as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_new_machine_needs_open_slots_and_then_only_the_passphrase() {
     let machine = machine();
     machine.backup(&[]);

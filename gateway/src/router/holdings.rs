@@ -10,6 +10,8 @@ use copal_format::state::{PackRecord, RunReader};
 use copal_format::time::Time;
 use copal_format::wire::DecodeError;
 
+use super::age::{AHEAD, DAY};
+
 /// The packs of a root's runs, and the bytes of each domain.
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
@@ -117,18 +119,19 @@ impl Holdings {
         self.get(&short(id)).is_some()
     }
 
-    /// Bytes of the packs of a domain, and of those accepted since the minute of `since`, at most [`RECENT`] ago. Leaves out
-    /// the bytes of the packs in `asked`.
-    pub(super) fn stored(&self, domain: DomainId, since: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
-        let since = minute(since);
+    /// Bytes of the packs of a domain, and of those accepted today, by the minute. Leaves out the bytes of the packs in
+    /// `asked`.
+    pub(super) fn stored(&self, domain: DomainId, now: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
+        // As `is_of_today` says it.
+        let today = minute(now - Duration::from_secs(DAY))..=minute(now + Duration::from_secs(AHEAD));
         let (mut all, mut new) = self.domains.get(&domain).map_or((0, 0), |sums| {
-            (sums.all, sums.recent.range(since..).fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes)))
+            (sums.all, sums.recent.range(today.clone()).fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes)))
         });
         for (id, length) in asked {
             if let Some(held) = self.get(&short(id)).filter(|held| held.domain == domain) {
                 let again = u64::from(held.length).min(*length);
                 all = all.saturating_sub(again);
-                new = if held.accepted >= since { new.saturating_sub(again) } else { new };
+                new = if today.contains(&held.accepted) { new.saturating_sub(again) } else { new };
             }
         }
         (all, new)

@@ -87,7 +87,7 @@ fn sums_are_those_of_all_packs_whatever_became_of_them_between_two_roots() {
                     (length, if pack.accepted.to_unix().0 / 60 >= since / 60 { length } else { 0 })
                 });
                 let expected = left.fold((0, 0), |sum, (all, new)| (sum.0 + all, sum.1 + new));
-                let told = holdings.stored(DomainId([domain; 16]), Time::from_unix(since, 0), &asked);
+                let told = holdings.stored(DomainId([domain; 16]), Time::from_unix(now, 0), &asked);
                 assert_eq!(told, expected, "seed {seed}, domain {domain}");
             }
             for id in (0..60).map(|byte| PackId([byte; 32])) {
@@ -95,6 +95,18 @@ fn sums_are_those_of_all_packs_whatever_became_of_them_between_two_roots() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_clock_that_was_ahead_has_accepted_does_not_count_for_the_day() {
+    const NOW: i64 = 1_800_000_000;
+    let accepted = [NOW - 60, NOW + 1_800, NOW + 7_200];
+    let mut runs = Runs::default();
+    runs.add((0..).zip(accepted).map(|(byte, time)| (PackId([byte; 32]), Some(record(1, 10, time)))).collect());
+    let (now, domain) = (Time::from_unix(NOW, 0), DomainId([1; 16]));
+    let holdings = Holdings::default().followed_by(runs.named(), now);
+    assert_eq!(holdings.stored(domain, now, &BTreeMap::new()), (30, 20), "clocks differ by half an hour");
+    assert_eq!(holdings.stored(domain, now, &BTreeMap::from([(PackId([2; 32]), 10)])), (20, 20));
 }
 
 #[test]

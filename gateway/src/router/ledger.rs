@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use copal_format::id::{ClientId, DomainId, PackId};
 
-use super::problem::Problem;
-use super::problem::busy;
+use super::age::{DAY, is_of_today, is_young};
+use super::problem::{Problem, busy};
 
 /// The allowed uploads, by domain.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ impl Account {
 
     /// Whether a sweep may change the sums.
     fn may_be_late(&self, asker: Asker<'_>) -> bool {
-        self.swept.0 != asker.root || asker.now >= self.swept.1.saturating_add(SWEPT_FOR)
+        self.swept.0 != asker.root || !is_young(self.swept.1, asker.now, SWEPT_FOR)
     }
 
     fn add(&mut self, asker: Asker<'_>, id: PackId, length: u64) {
@@ -159,7 +159,7 @@ impl Account {
 
 impl Allowed {
     fn is_of_today(&self, now: u64) -> bool {
-        self.time.saturating_add(DAY) > now
+        is_of_today(self.time, now)
     }
 }
 
@@ -169,7 +169,6 @@ const UPLOADS_MOST: usize = 1 << 16;
 const SWEPT_FOR: u64 = 60;
 /// An account is swept when it has twice as many uploads as the last sweep left, plus this.
 const SWEPT_FROM: usize = 256;
-const DAY: u64 = 24 * 60 * 60;
 /// How long prune leaves packs that no root knows.
 const ORPHANS: u64 = 7 * DAY;
 
@@ -233,6 +232,14 @@ mod tests {
         assert_eq!(besides(&ledger, stranger, &other, &[]), (0, 0));
         assert_eq!(besides(&ledger, asker(OWN, 1_001 + DAY, "r"), &other, &[]), (15, 0));
         assert_eq!(besides(&ledger, asker(OWN, 1_001 + ORPHANS, "r"), &other, &[]), (0, 0));
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_has_allowed_does_not_count_for_the_day() {
+        let (ledger, ahead, other) = (Ledger::default(), 100_000 + 30 * DAY, packs([(2, 1)]));
+        note(&ledger, asker(OWN, ahead, "r"), &packs([(1, 10)])).unwrap();
+        assert_eq!(besides(&ledger, asker(OWN, ahead, "r"), &other, &[]), (10, 10));
+        assert_eq!(besides(&ledger, asker(OWN, 100_000, "r"), &other, &[]), (10, 0), "the clock was set right");
     }
 
     #[test]

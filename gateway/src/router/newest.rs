@@ -157,9 +157,9 @@ async fn read_run<T>(
 }
 
 impl Newest {
-    /// Bytes of the packs of a domain, and of those accepted since `since`, without the packs in `asked`.
-    pub(super) fn stored(&self, domain: DomainId, since: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
-        self.holdings.stored(domain, since, asked)
+    /// Bytes of the packs of a domain, and of those accepted today, without the packs in `asked`.
+    pub(super) fn stored(&self, domain: DomainId, now: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
+        self.holdings.stored(domain, now, asked)
     }
 
     /// Whether the root names this pack.

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -37,8 +36,9 @@ pub(super) async fn create(
     }
     quota::allow(&gateway, &call, &[upload]).await?;
     let (caller, claimed) = (call.caller, upload.sha256);
-    // The body keeps its room until it is stored.
-    let (bytes, _room) = call.read(&gateway, length.min(PACK_BYTES)).await?;
+    let (bytes, room) = call.read(&gateway, length.min(PACK_BYTES)).await?;
+    // The store may go on after the sender has dropped the request, so the bytes themselves keep their room.
+    let bytes = room.hold(bytes);
     if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }
@@ -220,7 +220,7 @@ pub(super) async fn list(
         })
     };
     let objects: Vec<_> = page.objects.iter().map(object).collect();
-    Ok(Json(json!({ "objects": objects, "more": page.more })).into_response())
+    pieces::json(&gateway, call.sender(), &json!({ "objects": objects, "more": page.more })).await
 }
 
 /// Lists a place without a repository: only what an interrupted `init` has created. A listing of everything asks

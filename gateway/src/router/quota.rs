@@ -61,8 +61,8 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     };
     let shared = shared.and(written);
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
-    let since = Time::from_unix(call.now as i64 - DAY, 0);
-    let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &BTreeMap::new()));
+    let now = Time::from_unix(call.now as i64, 0);
+    let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, now, &BTreeMap::new()));
     let of = |most: Option<u64>, used: u64| most.map(|most| json!({ "quota": most, "used": used }));
     let (held, added) = (held.saturating_add(shared.all), added.saturating_add(shared.today));
     Ok(Json(json!({ "stored": of(stored, held), "daily": of(daily, added) })).into_response())
@@ -94,8 +94,8 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     let allowed = gateway.memory.is_some().then_some(&*allowed);
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let newest = newest.as_deref();
-    let since = Time::from_unix(call.now as i64 - DAY, 0);
-    let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &packs));
+    let now = Time::from_unix(call.now as i64, 0);
+    let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, now, &packs));
     let in_packs = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
     let asked = to_share.iter().chain(&to_write).fold(in_packs, |sum, (_, length)| sum.saturating_add(*length));
     let allow = |shared: Taken| {
@@ -160,5 +160,3 @@ fn within(what: &str, most: Option<u64>, used: u64, asked: u64) -> Result<(), Pr
         _ => Ok(()),
     }
 }
-
-const DAY: i64 = 24 * 60 * 60;

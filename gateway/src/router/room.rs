@@ -20,7 +20,7 @@ pub(super) struct Space {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sender {
     /// Nobody has signed it. All addresses of a [`network`](super::network::network) are one stranger. Strangers
-    /// without a network are on this machine, or behind a proxy on it, or the host does not know their address.
+    /// without a network are on this machine, or behind a proxy, or the host does not know their address.
     Stranger(Option<IpAddr>),
     Owner,
     Client(ClientId),
@@ -85,7 +85,7 @@ impl Part {
 
     /// The free part of a sender's share, and how many kibibytes these bytes take of it.
     fn share(&self, sender: Sender, bytes: u64) -> (Arc<Semaphore>, u32) {
-        // Many strangers may come from this machine, through a proxy.
+        // Many strangers may come through a proxy.
         let most = if sender == Sender::Stranger(None) { self.bounds.all } else { self.bounds.each };
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         // Drops unused shares: nobody waits for them, and nothing of them is taken.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use copal_jobs::shares::ShareId;
 use copal_store::Listed;
 
+use super::age::is_of_today;
 use super::problem::{Problem, busy};
 
 /// Bytes of objects: all of them, and those of the last day.
@@ -33,7 +34,7 @@ struct Upload {
 impl Taken {
     /// Sums up stored objects. Uploads that were allowed and have not come are left out.
     pub(super) fn of(listed: &[Listed], now: u64) -> Self {
-        let new = listed.iter().filter(|object| is_of_today(object, now));
+        let new = listed.iter().filter(|object| is_new(object, now));
         Self {
             all: sum(listed.iter().map(|object| object.stat.length)),
             today: sum(new.map(|object| object.stat.length)),
@@ -58,7 +59,7 @@ impl Allowed {
         let stored: HashMap<&str, u64> =
             listed.iter().map(|object| (object.key.as_str(), object.stat.length)).collect();
         let mut allowed = self.lock();
-        allowed.retain(|upload| upload.time.saturating_add(DAY) > now);
+        allowed.retain(|upload| is_of_today(upload.time, now));
         allowed.iter_mut().for_each(|upload| upload.has_come |= stored.contains_key(upload.name.as_str()));
         if allowed.len() + uploads.len() > MOST {
             return Err(busy("too many objects were uploaded within a day"));
@@ -67,7 +68,7 @@ impl Allowed {
         let others = |name: &str, length: u64| length.saturating_sub(asked.get(name).copied().unwrap_or(0));
         let own: HashSet<&str> = allowed.iter().map(|upload| upload.name.as_str()).collect();
         let coming = allowed.iter().filter(|upload| !upload.has_come && upload.time.saturating_add(COMING) > now);
-        let unseen = listed.iter().filter(|object| is_of_today(object, now) && !own.contains(object.key.as_str()));
+        let unseen = listed.iter().filter(|object| is_new(object, now) && !own.contains(object.key.as_str()));
         let taken = Taken {
             all: sum(stored.iter().map(|(name, length)| others(name, *length)))
                 .saturating_add(sum(coming.map(|upload| others(&upload.name, upload.length)))),
@@ -107,16 +108,16 @@ impl Upload {
     }
 }
 
-fn is_of_today(object: &Listed, now: u64) -> bool {
+/// Whether the object was stored today.
+fn is_new(object: &Listed, now: u64) -> bool {
     let created = u64::try_from(object.stat.created.0.div_euclid(1_000_000_000)).unwrap_or(0);
-    created.saturating_add(DAY) > now
+    is_of_today(created, now)
 }
 
 fn sum(lengths: impl Iterator<Item = u64>) -> u64 {
     lengths.fold(0, u64::saturating_add)
 }
 
-const DAY: u64 = 24 * 60 * 60;
 /// Seconds in which an allowed upload may still come: an address is valid for 15 minutes, and a body takes its time.
 const COMING: u64 = 20 * 60;
 /// Uploads of a day that are remembered: 1 TiB in whole objects.
@@ -126,6 +127,7 @@ const MOST: usize = 1 << 16;
 mod tests {
     use copal_store::{Key, Stat, StoreTime};
 
+    use super::super::age::{AHEAD, DAY};
     use super::*;
 
     const NOW: u64 = 1_000_000;
@@ -161,6 +163,14 @@ mod tests {
         assert_eq!(asked(&allowed, NOW, &there, &[]), (22, 22), "c came another way");
         assert_eq!(asked(&allowed, NOW + COMING, &there, &[]), (17, 22), "b did not come");
         assert_eq!(asked(&allowed, NOW + DAY, &there, &[]), (17, 0));
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_has_dated_does_not_count_for_the_day() {
+        let (allowed, there) = (Allowed::default(), listed(&[("a", 10), ("c", 7)]));
+        asked(&allowed, NOW, &[], &[("a", 10)]);
+        assert_eq!(asked(&allowed, NOW - AHEAD, &there, &[]), (17, 17), "clocks differ by as much");
+        assert_eq!(asked(&allowed, NOW - AHEAD - 1, &there, &[]), (17, 0));
     }
 
     #[test]

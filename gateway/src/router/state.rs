@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use copal_format::client::Role;
 use copal_format::id::{ClientId, DomainId};
 use copal_format::layout;
-
+use copal_jobs::objects;
 use copal_store::{StoreError, StoreTime};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,6 @@ use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller};
 use super::{Arrival, Gateway, JobHealth, pieces};
-use copal_jobs::objects;
 
 /// `GET /v1/health`: whether the store answers, and the health of the jobs. Public; tells nothing about the repository.
 pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Problem> {
@@ -78,17 +77,15 @@ pub(super) async fn receipt(
     let client = ClientId::from_hex(&client).map_err(|error| Problem::bad_request(error.to_string()))?;
     let name = layout::receipt(client, number);
     call.permitted(rights::may_read(call.caller, call.house, &name))?;
-    match objects::read(gateway.settings.store.as_ref(), &name).await? {
-        Some(bytes) => {
-            let bytes = pieces::room(&gateway, call.sender(), bytes.len() as u64)?.hold(bytes);
-            Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
-        }
-        None => {
-            gateway.hint(Arrival::Manifest(client));
-            let detail = format!("manifest {number} of client {client} is not decided");
-            Err(Problem::new("undecided", StatusCode::NOT_FOUND, detail))
-        }
-    }
+    let (store, key) = (gateway.settings.store.as_ref(), objects::key(name));
+    let Some(stat) = store.stat(&key).await? else {
+        gateway.hint(Arrival::Manifest(client));
+        let detail = format!("manifest {number} of client {client} is not decided");
+        return Err(Problem::new("undecided", StatusCode::NOT_FOUND, detail));
+    };
+    let room = pieces::room(&gateway, call.sender(), stat.length).await?;
+    let bytes = room.hold(store.read(&key).await?);
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 /// `GET /v1/index`: the newest root, runs, segments and overlays; for write-only clients, of their domain only.
@@ -113,7 +110,7 @@ pub(super) async fn index(State(gateway): State<Arc<Gateway>>, call: Call) -> Re
         overlays.map(|((domain, hash), of)| part(layout::state(*hash), Some(*domain), of.length)).collect();
     let root = json!({ "key": newest.name, "number": newest.root.number });
     let answer = json!({ "root": root, "runs": runs, "segments": segments, "overlays": overlays });
-    Ok(Json(answer).into_response())
+    pieces::json(&gateway, call.sender(), &answer).await
 }
 
 fn part(key: String, domain: Option<DomainId>, length: u64) -> Value {

@@ -18,7 +18,7 @@ use super::call::Call;
 use super::objects::{key_of, readable, tell};
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, Presigned, TRANSFER_SECONDS, content, quota};
+use super::{Gateway, Presigned, TRANSFER_SECONDS, content, pieces, quota};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,7 +83,7 @@ pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call)
         };
         answers.push(answer(upload.key, "PUT", given, is_signed));
     }
-    Ok(Json(json!({ "objects": answers })).into_response())
+    pieces::json(&gateway, call.sender(), &json!({ "objects": answers })).await
 }
 
 /// `POST /v1/downloads`.
@@ -103,7 +103,7 @@ pub(super) async fn downloads(State(gateway): State<Arc<Gateway>>, mut call: Cal
         }
         answers.push(answer(key.as_str(), "GET", given, is_signed));
     }
-    Ok(Json(json!({ "objects": answers })).into_response())
+    pieces::json(&gateway, call.sender(), &json!({ "objects": answers })).await
 }
 
 /// `POST /v1/suspects`: packs that a full client found harmed or whole again. The service examines them itself.

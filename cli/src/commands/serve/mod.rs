@@ -17,7 +17,7 @@ use copal_format::id::OwnerFingerprint;
 use copal_gateway::router::{Facts, Presigner, Quota, read_facts};
 use copal_gateway::serve::{Door, JobNote, Listening, Options, Schedule, ServeError, Service, Socket, serve};
 use copal_jobs::replica::is_replica;
-use copal_store::Store;
+use copal_store::{Store, StoreError};
 use serde::Serialize;
 
 use super::context::Context;
@@ -50,6 +50,13 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
         && wait(is_replica(store))?
     {
         return Err(refused(format!("{location} is a replica: serve the repository that it is a replica of")));
+    }
+    // The gateway would take it for a free place, and give its key slots to anybody.
+    if let (Some(store), None) = (&found, &facts)
+        && holds_clients_or_packs(store.as_ref())?
+    {
+        let remedy = "write a new one with \"copal repair\", at the store";
+        return Err(refused(format!("{location} holds a repository, but the descriptors are gone: {remedy}")));
     }
     let owner = match &facts {
         Some(facts) => Some(expected_owner(state, options, facts)?),
@@ -143,6 +150,16 @@ fn expected_owner(state: &Path, options: &Serve, facts: &Facts) -> Result<OwnerF
         return Err(refused(format!("the repository is signed by owner {found}, and {expected} was expected")));
     }
     Ok(expected)
+}
+
+/// Whether the place holds more than an interrupted `init` leaves there.
+fn holds_clients_or_packs(store: &dyn Store) -> Result<bool, StoreError> {
+    for folder in ["clients/", "packs/"] {
+        if !wait(store.list(folder, None, 1))?.objects.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn refused(why: String) -> Failure {

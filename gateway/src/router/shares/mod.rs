@@ -17,10 +17,10 @@ use copal_store::Store;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 
-use super::Gateway;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::Caller;
+use super::{Gateway, pieces};
 pub(super) use openings::{open, part};
 
 /// `POST /v1/shares/{id}`: makes a share of uploaded objects by writing its terms.
@@ -98,7 +98,8 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
         })))
     });
     let found: Vec<Option<Value>> = stream::iter(read).buffered(AT_ONCE).try_collect().await?;
-    Ok(Json(json!({ "shares": found.into_iter().flatten().collect::<Vec<_>>() })).into_response())
+    let answer = json!({ "shares": found.into_iter().flatten().collect::<Vec<_>>() });
+    pieces::json(&gateway, call.sender(), &answer).await
 }
 
 /// `DELETE /v1/shares/{id}`: revokes a share. Deletes the terms first: without them the share is over.

@@ -70,7 +70,7 @@ impl World {
     }
 
     async fn ask(&self, path: &str, body: Value) -> Answer {
-        let request = HttpRequest::builder().method("POST").uri(format!("/v1/shares/{path}"));
+        let request = HttpRequest::post(format!("/v1/shares/{path}")).header("host", "gateway.example");
         self.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 

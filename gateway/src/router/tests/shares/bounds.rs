@@ -1,15 +1,18 @@
 //! Bounds: a share gives out what its terms say, as often as they say, and only while its maker counts.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::extract::ConnectInfo;
+use axum::response::Response;
 use bytes::Bytes;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::layout;
 use copal_jobs::shares::TAKEN;
 use copal_store::{Created, ListPage, Store, StoreError, pass_on};
 use tokio::sync::Barrier;
+use tokio::time::timeout;
 
 use super::*;
 use crate::router::Presigner;
@@ -74,9 +77,8 @@ async fn of_many_who_open_the_last_one_at_once_one_gets_it() {
     assert_eq!(answers.iter().filter(|answer| answer.status == 404).count(), 17);
 }
 
-#[tokio::test]
-async fn parts_that_one_network_does_not_take_leave_room_for_others() {
-    let world = world(|_| {}).await;
+/// A share with an object of 1 MiB, which takes as much memory until its reader takes it, and a ticket.
+async fn large_share(world: &World) -> (ShareId, String) {
     let (share, sealed) = (id('a'), vec![7; 1 << 20]);
     world.put(share.list().to_string(), LIST.to_vec()).await;
     let mut large = terms(5);
@@ -84,21 +86,44 @@ async fn parts_that_one_network_does_not_take_leave_room_for_others() {
     world.put(share.data(1).to_string(), sealed).await;
     assert_eq!(world.make(FULL_SIGNS, &share, &large).await.status, 201);
     let ticket = ticket_of(&world.open(&share).await);
-    let ask = async |last: u8| {
-        let body = json!({ "ticket": ticket, "object": 1 }).to_string();
-        let request = HttpRequest::post(format!("/v1/shares/{}/parts", share.as_str()));
-        let mut request = request.body(Body::from(body)).unwrap();
-        request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([192, 0, 2, last], 40_000))));
-        world.answer(request).await
-    };
+    (share, ticket)
+}
+
+/// An answer that has not been read, to somebody of this network.
+async fn part_for(last: u8, world: &World, (share, ticket): &(ShareId, String)) -> Response {
+    let body = json!({ "ticket": ticket, "object": 1 }).to_string();
+    let request = HttpRequest::post(format!("/v1/shares/{}/parts", share.as_str())).header("host", "gateway.example");
+    let mut request = request.body(Body::from(body)).unwrap();
+    request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([192, 0, 2, last], 40_000))));
+    world.answer(request).await
+}
+
+#[tokio::test]
+async fn parts_that_one_network_does_not_take_leave_room_for_others() {
+    let world = world(|settings| settings.origin = None).await;
+    let share = large_share(&world).await;
+    let ask = async |last| part_for(last, &world, &share).await;
     let mut untaken = Vec::new();
-    for _ in 0..21 {
+    for _ in 0..16 {
         untaken.push(ask(1).await);
     }
     assert!(untaken.iter().all(|answer| answer.status() == 200));
-    assert_eq!([ask(1).await.status(), ask(2).await.status()].map(|status| status.as_u16()), [429, 200]);
-    untaken.pop();
-    assert_eq!(ask(1).await.status(), 200);
+    assert!(timeout(Duration::from_millis(200), ask(1)).await.is_err(), "the next one waits");
+    assert_eq!(ask(2).await.status(), 200);
+    let (next, ()) = tokio::join!(ask(1), async { drop(untaken.pop()) });
+    assert_eq!(next.status(), 200);
+    assert_eq!(ask(1).await.status(), 429, "it does not wait for long");
+}
+
+#[tokio::test]
+async fn visitors_behind_a_proxy_do_not_count_as_one_network() {
+    let world = world(|settings| settings.origin = Some(ORIGIN.to_owned())).await;
+    let share = large_share(&world).await;
+    let mut untaken = Vec::new();
+    for _ in 0..100 {
+        untaken.push(part_for(1, &world, &share).await);
+    }
+    assert!(untaken.iter().all(|answer| answer.status() == 200));
 }
 
 #[tokio::test]
