@@ -19,7 +19,7 @@ use crate::baseline;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects;
+use crate::objects::{self, Call};
 use crate::view::{self, View};
 
 /// The changes that a writer wants to make to the state.
@@ -70,13 +70,11 @@ pub(crate) struct Prepared {
 
 /// Writes the runs and the next root. Returns the root if this writer won. None if another writer won: then everything
 /// has to be decided again on the new root.
-pub async fn commit(
-    job: &JobContext<'_>,
-    view: &View,
-    proposal: Proposal,
-) -> Result<Option<(Root, ObjectHash)>, JobError> {
-    let Some(prepared) = prepare(job, view, proposal).await? else { return Ok(None) };
-    create(job.store, prepared).await
+pub fn commit<'a>(job: &'a JobContext<'_>, view: &'a View, proposal: Proposal) -> Call<'a, Option<(Root, ObjectHash)>> {
+    Box::pin(async move {
+        let Some(prepared) = prepare(job, view, proposal).await? else { return Ok(None) };
+        create(job.store, prepared).await
+    })
 }
 
 /// Writes all that the next root names. None if another writer won.

@@ -16,6 +16,7 @@ use crate::commit::commit;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::windows;
+use crate::objects::Call;
 use crate::view::{self, Parts, View};
 
 /// What a compaction did.
@@ -37,8 +38,8 @@ pub async fn compact(job: &JobContext<'_>) -> Result<Report, JobError> {
 }
 
 /// Like [`compact`], until the budget is over. A merged domain needs nothing more, so the next run continues by itself.
-pub async fn compact_until(job: &JobContext<'_>, budget: &Budget) -> Result<Report, JobError> {
-    compact_within(job, &Limits::of(job.store), budget).await
+pub fn compact_until<'a>(job: &'a JobContext<'_>, budget: &'a Budget) -> Call<'a, Report> {
+    Box::pin(async move { compact_within(job, &Limits::of(job.store), budget).await })
 }
 
 async fn compact_within(job: &JobContext<'_>, limits: &Limits, budget: &Budget) -> Result<Report, JobError> {

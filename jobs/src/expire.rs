@@ -18,7 +18,7 @@ use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::ingest::{self, Scope};
-use crate::objects;
+use crate::objects::{self, Call};
 use crate::policy;
 use crate::view::{self, Parts, View};
 
@@ -41,7 +41,11 @@ pub async fn expire(job: &JobContext<'_>, by: IngestBy) -> Result<Report, JobErr
 }
 
 /// Like [`expire`], one expiry after another until the budget is over. Each expiry counts by itself.
-pub async fn expire_until(job: &JobContext<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
+pub fn expire_until<'a>(job: &'a JobContext<'_>, by: IngestBy, budget: &'a Budget) -> Call<'a, Report> {
+    Box::pin(go(job, by, budget))
+}
+
+async fn go(job: &JobContext<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
     let mut report = Report::default();
     // There may be many expiries. If several in a row take no effect, another service is in the way.
     let mut in_vain = 0;

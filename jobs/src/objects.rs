@@ -8,7 +8,7 @@ use bytes::Bytes;
 use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
-use copal_store::{Created, Key, Listed, Store, StoreError};
+use copal_store::{Created, Key, Listed, Op, Store, StoreError};
 use futures::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
 
@@ -18,8 +18,11 @@ use crate::share_id::ShareId;
 
 pub use copal_store::{list_after, list_all as list};
 
-/// One of several store calls that do not wait for each other.
-pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
+/// A call of the store, or a job of many. A job is boxed, so that the many places that await it do not each compile all of it.
+pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
+
+/// A job that one thread awaits from begin to end.
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + 'a>>;
 
 /// A bounded join: runs calls concurrently, at most [`Windows::at_once`](crate::faults::Windows) at a time, and returns
 /// their answers in order.
@@ -61,6 +64,16 @@ pub async fn read(store: &dyn Store, name: &str) -> Result<Option<Bytes>, StoreE
         Err(StoreError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Looks up an object that a listing lacks, and fails if it is there. Some servers leave names out while a disk fails,
+/// and nothing may count as lost because of that.
+pub(crate) async fn prove_absent(store: &dyn Store, name: &str) -> Result<(), JobError> {
+    if store.stat(&key(name)).await?.is_none() {
+        return Ok(());
+    }
+    let source = "the object is there, and the store's listing lacks it".into();
+    Err(StoreError::Transient { op: Op::List, key: name.to_owned(), source }.into())
 }
 
 /// Reads several objects at the same time, in order; none for each that does not exist.

@@ -1,15 +1,10 @@
-//! Every store and every wrapper keeps the promises of the seam.
+//! Every local store, and every wrapper that programs put before one, keeps the promises of the seam.
 
-use std::sync::Arc;
-
-use copal_store::Store;
 use copal_store::cache::Cache;
 use copal_store::conformance;
-use copal_store::fault::{Fate, Fault};
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates, Within};
 use copal_store::memory::MemoryStore;
-use copal_store::record::Record;
 use copal_store::retry::{Backoff, Retry, ThreadPause};
 
 #[test]
@@ -44,19 +39,4 @@ fn cache_conforms() {
         let path = tempfile::tempdir_in(&place).expect("a temporary directory").keep();
         Cache::open(MemoryStore::new(), &path, &["packs/", "a/"]).expect("a directory")
     });
-}
-
-#[test]
-fn fault_without_faults_conforms() {
-    conformance::run(|| Fault::new(MemoryStore::new(), |_| Fate::Proceed));
-}
-
-#[test]
-fn record_conforms() {
-    conformance::run(|| Record::new(MemoryStore::new()));
-}
-
-#[test]
-fn store_behind_pointers_conforms() {
-    conformance::run(|| -> Arc<Box<dyn Store>> { Arc::new(Box::new(MemoryStore::new())) });
 }

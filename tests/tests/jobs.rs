@@ -12,6 +12,7 @@ mod service_forged;
 mod service_guard;
 mod service_ingest;
 mod service_late;
+mod service_listing;
 mod service_numbers;
 mod service_proof;
 mod service_prune;

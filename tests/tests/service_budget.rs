@@ -41,19 +41,6 @@ fn a_check_that_may_read_one_pack_at_a_time_reads_each_once_before_any_twice() {
 }
 
 #[test]
-fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
-    let world = filled();
-    let name = world.names("packs/").pop().unwrap();
-    world.flip(&name);
-    let found = (0..world.view().state.packs.len()).any(|_| {
-        world.wait(Duration::from_secs(60));
-        let depth = Depth::Data { part: 1, parts: 1 };
-        !block_on(check_until(&world.job(), (depth, Tables::Share), &asked(0))).unwrap().is_ok()
-    });
-    assert!(found);
-}
-
-#[test]
 fn a_check_on_a_full_store_reports_what_it_cannot_note() {
     let world = filled();
     world.names("packs/").iter().for_each(|name| world.flip(name));
@@ -95,31 +82,6 @@ fn a_check_without_time_names_one_snapshot_that_is_harmed_and_says_that_there_ma
     let named: BTreeSet<_> = last.findings.iter().flat_map(|finding| &finding.snapshots).collect();
     assert_eq!((named.len(), last.has_unnamed), (1, true), "{:?}", last.findings);
     assert!(!last.is_ok());
-}
-
-#[test]
-fn prunes_that_may_write_one_root_each_end_where_one_prune_ends() {
-    let (whole, parts) = (half_forgotten(), half_forgotten());
-    whole.prune(Duration::ZERO);
-    let mut runs = 0;
-    loop {
-        runs += 1;
-        let budget = asked(1);
-        let options = Options { grace: Duration::ZERO, budget, ..Options::new([4096, 3072]) };
-        let report = parts.try_prune(&options).unwrap();
-        parts.view();
-        if !report.is_unfinished {
-            break;
-        }
-        assert!(runs < 20, "it comes to an end");
-    }
-    assert!(runs > 1, "one root is not enough");
-    let packs = |world: &World| -> u64 { world.view().state.packs.values().map(|record| record.length).sum() };
-    assert_eq!(whole.view().state.packs.len(), parts.view().state.packs.len());
-    assert_eq!(packs(&whole), packs(&parts));
-    let kept = |world: &World| world.view().state.snapshots.values().filter(|of| world.restore(of.id).is_ok()).count();
-    assert_eq!(kept(&whole), kept(&parts));
-    assert!(parts.check().is_ok());
 }
 
 #[test]

@@ -141,6 +141,27 @@ fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lo
 }
 
 #[test]
+fn what_a_prune_has_removed_in_part_stays_gone_although_somebody_has_undeleted_it_too_late() {
+    for left in [PackKind::Data, PackKind::Tree] {
+        let (world, client) = World::with_client();
+        let (gone, _) = back_up(&world, &client, &files(1, 4));
+        let packs: Vec<_> = world.packs(left).into_iter().map(|name| (world.read(&name), name)).collect();
+        let tree = files(2, 4);
+        let (kept, _) = back_up(&world, &client, &tree);
+        world.change(&client, vec![Operation::Forget(vec![gone])]);
+        world.prune(Duration::ZERO);
+        // As if the prune had been killed before it deleted these.
+        packs.into_iter().for_each(|(bytes, name)| world.put(&name, bytes));
+        world.change(&client, vec![Operation::Undelete(vec![gone])]);
+        let report = world.rebuild_without(LOSSES[1]);
+        assert_eq!(world.snapshot(gone).state, SnapshotState::Gone, "{left:?}");
+        assert_eq!((report.lost, report.packs_lost.len(), report.snapshots_harmed.len()), (0, 0, 0), "{report:?}");
+        assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
+        assert!(world.check().is_ok(), "{left:?}");
+    }
+}
+
+#[test]
 fn of_two_copies_the_good_one_stays_although_a_rebuild_has_forgotten_which_is_bad() {
     for bad in [1, 0] {
         let (world, client) = World::with_client();

@@ -184,6 +184,25 @@ fn a_manifest_that_waits_and_claims_what_never_was_is_refused_if_nothing_is_lost
 }
 
 #[test]
+fn a_manifest_that_waits_and_names_packs_whose_deletion_was_only_recorded_is_accepted() {
+    let (world, client) = World::with_client();
+    let old = world.back_up(&client, &noise(7, 3, 2_000));
+    let root = world.snapshot(old).root;
+    let packs: Vec<_> = world.names("packs/").into_iter().map(|name| (world.read(&name), name)).collect();
+    let series = series(&world, &client);
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    world.prune(Duration::ZERO);
+    packs.iter().for_each(|(bytes, name)| world.put(name, bytes.clone()));
+    let named = packs.iter().map(|(bytes, name)| (layout::pack_of(name).unwrap().1, bytes.len() as u64));
+    let named: Vec<_> = named.collect();
+    let number = world.put_manifest(&client, &world.manifest(&client, &named, Some(root)));
+    world.rebuild_without(&ALL[..3]);
+    assert_eq!(world.receipt(&client, number).outcome, Outcome::Accepted);
+    assert_eq!(world.snapshot(old).state, SnapshotState::Forgotten, "it is whole, and nobody has undeleted it");
+    assert!(are_whole(&world, &series));
+}
+
+#[test]
 fn a_rebuild_that_dies_behind_its_root_leaves_no_client_without_an_answer() {
     let (world, client) = World::with_client();
     let count = 70;

@@ -12,13 +12,17 @@ use super::{Harm, Report};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, PIECES};
+use crate::objects::{self, Call, PIECES};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
 /// Reads these packs, as far as the newest state has them, because a client reports them as harmed or whole again. Only
 /// what is found counts, not the client's report.
-pub(super) async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
+pub(super) fn look<'a>(job: &'a JobContext<'_>, packs: &'a BTreeSet<PackId>) -> Call<'a, Harm> {
+    Box::pin(look_at(job, packs))
+}
+
+async fn look_at(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
     let view = view::read_parts(job.store, &PACKS).await?;
     let witnessed = Witnessed::new(job.store);
     let job = &JobContext { store: &witnessed, ..*job };

@@ -13,6 +13,7 @@ use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
+use crate::objects::Call;
 use crate::view::{self, Parts, View};
 
 /// What was learned about packs.
@@ -103,7 +104,11 @@ impl Harm {
 
 /// Notes the result in the state. Lost copies become wanted, so that the next backup that still has the data uploads it
 /// again. Copies in packs that are whole again are no longer lost.
-pub async fn note(job: &JobContext<'_>, harm: &Harm) -> Result<(), JobError> {
+pub fn note<'a>(job: &'a JobContext<'_>, harm: &'a Harm) -> Call<'a, ()> {
+    Box::pin(go(job, harm))
+}
+
+async fn go(job: &JobContext<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let mut view = view::read_parts(job.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();

@@ -27,7 +27,7 @@ use copal_format::layout;
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, without_room};
+use crate::objects::{self, Local, without_room};
 use crate::progress::{self, Chains, Link, Progress};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
@@ -183,7 +183,16 @@ impl Inspected {
     }
 }
 
-async fn inspect_from(
+fn inspect_from<'a>(
+    job: &'a JobContext<'_>,
+    how: (Depth, Tables),
+    budget: &'a Budget,
+    progress: Progress,
+) -> Local<'a, Inspected> {
+    Box::pin(go(job, how, budget, progress))
+}
+
+async fn go(
     job: &JobContext<'_>,
     how: (Depth, Tables),
     budget: &Budget,

@@ -38,7 +38,7 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
 use crate::lookup::FarIndex;
-use crate::objects;
+use crate::objects::{self, Call};
 use crate::view::{self, Parts, View};
 
 /// Which clients' manifests are decided.
@@ -99,7 +99,17 @@ pub async fn work(
     work_on(None, job, by, scope, is_attested).await
 }
 
-async fn work_on(
+fn work_on<'a>(
+    known: Option<View>,
+    job: &'a JobContext<'_>,
+    by: IngestBy,
+    scope: Scope<'a>,
+    is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
+) -> Call<'a, Report> {
+    Box::pin(go(known, job, by, scope, is_attested))
+}
+
+async fn go(
     mut known: Option<View>,
     job: &JobContext<'_>,
     by: IngestBy,

@@ -32,7 +32,7 @@ impl Part<'_> {
     }
 
     /// Everything the domain holds: its packs, the tables of tree packs, and the present entries. Packs that are gone,
-    /// or whose table cannot be believed, are noted in the proposal.
+    /// or whose table cannot be believed, are noted in the proposal. Fails if a pack is there and the listing lacks it.
     ///
     /// The index tells what a data pack holds, so its table is read only if it shares an id with another pack: a copy
     /// that displaces another lies in a pack that can be read.
@@ -73,6 +73,10 @@ impl Part<'_> {
         for some in packs.chunks(TABLES) {
             let known: &Tables = tables;
             let calls = some.iter().map(|(id, record)| async move {
+                let name = layout::pack(record.place, **id);
+                if self.stored.length(&name).is_none() && !record.is_missing {
+                    objects::prove_absent(self.job.store, &name).await?;
+                }
                 let is_known = known.get(id).is_some() || known.has_refused(id);
                 let is_needed = record.kind == PackKind::Tree && !is_known;
                 if is_needed { self.read_table(**id, record, known.doubts(id)).await } else { Ok(None) }

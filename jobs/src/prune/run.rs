@@ -24,7 +24,7 @@ use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::windows;
-use crate::objects::without_room;
+use crate::objects::{Call, without_room};
 use crate::policy::Guarded;
 use crate::progress::{self, Progress};
 use crate::report;
@@ -32,7 +32,11 @@ use crate::stored::{self, Stored};
 use crate::trust::Standings;
 use crate::view::{self, Parts, View};
 
-pub(super) async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
+pub(super) fn prune<'a>(job: &'a JobContext<'_>, options: &'a Options) -> Call<'a, Report> {
+    Box::pin(go(job, options))
+}
+
+async fn go(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
     let notes = Notes::new(job.store);
     let job = JobContext { store: &notes, ..*job };
     let mut run = Run {

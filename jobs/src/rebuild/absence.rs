@@ -103,6 +103,17 @@ impl Absence {
     }
 }
 
+/// Fails if a pack that counts as lost is there and the listing lacks it. A pack that was left out is listed.
+pub(super) async fn look_up(job: &JobContext<'_>, report: &Report) -> Result<(), JobError> {
+    let left_out: BTreeSet<&String> = report.packs_left_out.iter().map(|(name, _)| name).collect();
+    let unlisted = report.packs_lost.iter().filter(|name| !left_out.contains(name));
+    let calls = unlisted.map(|name| async move {
+        // A pack that the store refuses to give is as good as lost.
+        objects::prove_absent(job.store, name).await.or_else(|error| error.blame().map(drop))
+    });
+    objects::join(calls).await.map(drop)
+}
+
 /// The records of all readable state runs, whether a root names the run or not.
 #[derive(Default)]
 pub(super) struct Recorded {

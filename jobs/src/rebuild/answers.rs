@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use copal_engine::ingest::snapshot_of;
-use copal_format::id::SnapshotId;
+use copal_format::id::{DomainId, SnapshotId};
 use copal_format::layout;
 use copal_format::manifest::VerifiedManifest;
 use copal_format::receipt::{Outcome, Reason};
@@ -24,11 +24,13 @@ pub(super) struct Answering<'a> {
     now: Time,
     /// Incomplete snapshots without a receipt that proves them.
     incomplete: BTreeSet<SnapshotId>,
+    /// Domains of manifests that do not count because something is not there.
+    refused: BTreeSet<DomainId>,
 }
 
 impl<'a> Answering<'a> {
     pub(super) fn new(contents: &'a Contents<'a>, absence: &'a Absence, now: Time) -> Self {
-        Self { contents, absence, now, incomplete: BTreeSet::new() }
+        Self { contents, absence, now, incomplete: BTreeSet::new(), refused: BTreeSet::new() }
     }
 
     /// Applies a chain and returns the decisions that still need a receipt. A manifest after the last receipt counts if
@@ -54,6 +56,7 @@ impl<'a> Answering<'a> {
                     decisions.push((decided(link, Outcome::Accepted), link.stored.min(self.now)));
                 }
                 Standing::Unanswered(verified) => {
+                    self.refused.insert(verified.manifest.domain);
                     let why = "no receipt vouches for it and not everything it claims is there";
                     let name = layout::manifest(verified.manifest.client, verified.manifest.number);
                     report.manifests_left_out.push((name, why.into()));
@@ -64,9 +67,10 @@ impl<'a> Answering<'a> {
         decisions
     }
 
-    /// The incomplete snapshots that count although no receipt proves that they were complete.
-    pub(super) fn finish(self) -> BTreeSet<SnapshotId> {
-        self.incomplete
+    /// The incomplete snapshots that count although no receipt proves that they were complete, and the domains of the
+    /// manifests that do not count because something is not there.
+    pub(super) fn finish(self) -> (BTreeSet<SnapshotId>, BTreeSet<DomainId>) {
+        (self.incomplete, self.refused)
     }
 
     fn counts(&mut self, chain: &Chain, link: &Link, verified: &VerifiedManifest) -> bool {

@@ -134,12 +134,14 @@ pub(super) async fn is_whole(job: &JobContext<'_>, name: &str, (id, length): (Pa
 /// The ids in the packs.
 pub(super) struct Contents<'a> {
     packs: &'a BTreeMap<PackId, Found>,
+    /// Packs that a prune was about to delete, and that may be all that it has left of something.
+    returned: &'a BTreeSet<PackId>,
     /// For each id of a domain, the tables and positions of its page copies; empty for chunks.
     ids: HashMap<(DomainId, ChunkId), Vec<(&'a PackTable, usize)>>,
 }
 
 impl<'a> Contents<'a> {
-    pub(super) fn of(packs: &'a BTreeMap<PackId, Found>) -> Self {
+    pub(super) fn of(packs: &'a BTreeMap<PackId, Found>, returned: &'a BTreeSet<PackId>) -> Self {
         let mut ids: HashMap<_, Vec<_>> = HashMap::new();
         for found in packs.values() {
             for (at, id) in found.table.ids.iter().enumerate() {
@@ -149,11 +151,19 @@ impl<'a> Contents<'a> {
                 }
             }
         }
-        Self { packs, ids }
+        Self { packs, returned, ids }
     }
 
     pub(super) fn has(&self, domain: DomainId, id: &ChunkId) -> bool {
         self.ids.contains_key(&(domain, *id))
+    }
+
+    /// Like [`has`](Self::has), without the packs that a prune was about to delete.
+    pub(super) fn has_beyond_doubt(&self, domain: DomainId, id: &ChunkId) -> bool {
+        let is_in = |(pack, found): (&PackId, &Found)| {
+            found.record.domain == domain && !self.returned.contains(pack) && found.table.ids.contains(id)
+        };
+        self.has(domain, id) && (self.returned.is_empty() || self.packs.iter().any(is_in))
     }
 
     /// Whether everything that these pages refer to exists, directly or indirectly.

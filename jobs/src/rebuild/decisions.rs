@@ -28,15 +28,24 @@ use crate::objects;
 type Unread = BTreeSet<u64>;
 type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 
-/// Applies all changes and expiries from the first, then marks incomplete forgotten snapshots as gone. Returns the
-/// forgotten snapshots that the guard keeps, and the packs that the owner has proven.
+/// What follows from changes and expiries besides the proposal.
+pub(super) struct Applied {
+    /// The forgotten snapshots that the guard keeps.
+    pub(super) guarded: BTreeSet<SnapshotId>,
+    /// The packs that the owner has proven.
+    pub(super) proven: BTreeSet<PackId>,
+    /// Domains in which a snapshot does not stay because prunes have recorded the packs that it lacks.
+    pub(super) refused: BTreeSet<DomainId>,
+}
+
+/// Applies all changes and expiries from the first, then marks incomplete forgotten snapshots as gone.
 pub(super) async fn fold(
     job: &JobContext<'_>,
     (contents, absence, incomplete): (&Contents<'_>, &Absence, BTreeSet<SnapshotId>),
     (told, now): (&Told, Time),
     proposal: &mut Proposal,
     report: &mut Report,
-) -> Result<(BTreeSet<SnapshotId>, BTreeSet<PackId>), JobError> {
+) -> Result<Applied, JobError> {
     let (changes, mut unread) = read_changes(job, proposal, report).await?;
     let expiries = read_expiries(job, proposal, report).await?;
     let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
@@ -76,10 +85,11 @@ pub(super) async fn fold(
     proposal.policy = unknown.or(replay.policy.as_ref().map(|in_force| (in_force.number, in_force.hash)));
     report.policy_unread = in_doubt.map(layout::change);
     let guarded = replay.guarded(in_doubt.is_some());
-    proposal.delta.snapshots = replay.finish(&guarded, report);
+    let (snapshots, refused) = replay.finish(&guarded, report);
+    proposal.delta.snapshots = snapshots;
     let operations = changes.iter().flat_map(|(verified, _)| &verified.change.operations);
     let proven = operations.flat_map(|operation| operation.proven().iter().copied()).collect();
-    Ok((guarded, proven))
+    Ok(Applied { guarded, proven, refused })
 }
 
 /// The changes that count, with the store's time of each, and the numbers of changes with unknown content. After a
@@ -219,7 +229,7 @@ impl<'a> Fates<'a> {
     }
 
     fn has_root(&self, record: &SnapshotRecord) -> bool {
-        self.contents.has(record.domain, &record.root)
+        self.contents.has_beyond_doubt(record.domain, &record.root)
     }
 
     /// Whether a snapshot that was to leave can stay: it is whole, or what it lacks was lost and not pruned. Whole means
@@ -238,12 +248,15 @@ struct Replay<'a> {
     last_change: u64,
     policy: Option<InForce>,
     lingering: Option<Lingering>,
+    /// Domains in which a snapshot does not stay because a prune has removed what it lacks.
+    refused: BTreeSet<DomainId>,
 }
 
 impl<'a> Replay<'a> {
     fn new(fates: &'a Fates<'a>, now: Time, snapshots: Snapshots) -> Self {
         let by_id = snapshots.iter().filter_map(|(key, record)| Some((record.as_ref()?.id, *key))).collect();
-        Self { fates, now, snapshots, by_id, last_change: 0, policy: None, lingering: None }
+        let refused = BTreeSet::new();
+        Self { fates, now, snapshots, by_id, last_change: 0, policy: None, lingering: None, refused }
     }
 
     fn change(&mut self, (verified, stored): &(VerifiedChange, Time)) {
@@ -264,7 +277,11 @@ impl<'a> Replay<'a> {
         for key in operation.snapshots().iter().filter_map(|id| self.by_id.get(id)) {
             if let Some(Some(record)) = self.snapshots.get_mut(key) {
                 // Ingest refuses an undelete only if prune has removed the root page.
-                let is_present = self.fates.has_root(record) || self.fates.can_return(record);
+                let is_undelete = matches!(operation, Operation::Undelete(_));
+                let is_present = is_undelete && (self.fates.can_return(record) || self.fates.has_root(record));
+                if is_undelete && !is_present {
+                    self.refused.insert(record.domain);
+                }
                 apply_change(operation, record, is_present, self.now);
             }
         }
@@ -298,6 +315,7 @@ impl<'a> Replay<'a> {
                 leave_out(format!("snapshot {} is kept: no policy is known that does not keep it", record.id));
             } else {
                 // It expired, and a prune removed its pages, before the policy was changed.
+                self.refused.insert(record.domain);
                 (record.state, record.state_time) = (SnapshotState::Gone, self.now);
                 leave_out(format!("snapshot {} is gone: a prune removed it before", record.id));
             }
@@ -331,20 +349,24 @@ impl<'a> Replay<'a> {
 
     /// Marks incomplete forgotten snapshots and checkpoints as gone, unless guarded ones lack only lost data. Reports
     /// incomplete snapshots that stay although they had been forgotten or expired, or no receipt proves them.
-    fn finish(mut self, guarded: &BTreeSet<SnapshotId>, report: &mut Report) -> Snapshots {
+    fn finish(mut self, guarded: &BTreeSet<SnapshotId>, report: &mut Report) -> (Snapshots, BTreeSet<DomainId>) {
         for record in self.snapshots.values_mut().flatten() {
             let is_needed = record.state == SnapshotState::Kept && !record.partial;
             let is_in_doubt = self.fates.left.contains(&record.id) || self.fates.incomplete.contains(&record.id);
             if is_needed && !is_in_doubt || self.fates.is_whole(record) {
                 continue;
             }
-            if is_needed || guarded.contains(&record.id) && self.fates.can_return(record) {
+            let is_guarded = guarded.contains(&record.id);
+            if is_needed || is_guarded && self.fates.can_return(record) {
                 report.snapshots_harmed.push(record.id);
             } else {
+                if is_guarded {
+                    self.refused.insert(record.domain);
+                }
                 record.state = SnapshotState::Gone;
             }
         }
-        self.snapshots
+        (self.snapshots, self.refused)
     }
 }
 

@@ -1,9 +1,10 @@
-//! Deletions: the names that prunes recorded before they deleted the objects. A record is a hint: an object that still
-//! exists is left out only as long as no kept snapshot needs it.
+//! Deletions: the names that prunes recorded before they deleted the objects. A record is a hint: a prune that sees a
+//! rebuild deletes nothing after it has recorded. So an object that still exists is left out only as long as nothing is
+//! refused because of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_format::id::{ChunkId, DomainId, PackTag};
+use copal_format::id::{ChunkId, DomainId, PackId, PackTag};
 use copal_format::index::Bits;
 use copal_format::layout::{self, Prunable};
 use copal_format::root::Deletion;
@@ -20,11 +21,14 @@ pub(super) struct Deleted {
     pub(super) names: BTreeSet<Prunable>,
     /// The root numbers in the records.
     pub(super) roots: Vec<u64>,
+    /// Packs that count again only because something was refused without them. A prune may have deleted the others that
+    /// it has recorded.
+    pub(super) returned: BTreeSet<PackId>,
 }
 
 impl Deleted {
     pub(super) async fn read(job: &JobContext<'_>, report: &mut Report) -> Result<Self, JobError> {
-        let mut deleted = Self { names: BTreeSet::new(), roots: Vec::new() };
+        let mut deleted = Self { names: BTreeSet::new(), roots: Vec::new(), returned: BTreeSet::new() };
         for listed in objects::list(job.store, "deletions/").await? {
             let name = listed.key.as_str();
             let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
@@ -40,11 +44,17 @@ impl Deleted {
     }
 
     /// Lets recorded packs count again if they still exist: in each domain, all of them if one holds an id that the
-    /// folded state lacks. Returns whether there are any; then the state must be folded again.
-    pub(super) async fn take_back(&mut self, job: &JobContext<'_>, proposal: &Proposal) -> Result<bool, JobError> {
+    /// folded state lacks, or if something of the domain was `refused`. Returns whether there are any; then the state
+    /// must be folded again.
+    pub(super) async fn take_back(
+        &mut self,
+        job: &JobContext<'_>,
+        (proposal, refused): (&Proposal, &BTreeSet<DomainId>),
+    ) -> Result<bool, JobError> {
         let lost: BTreeSet<(DomainId, ChunkId)> = lost_of(proposal).collect();
-        let mut domains: BTreeMap<DomainId, (bool, Vec<Prunable>)> = BTreeMap::new();
-        for folder in if lost.is_empty() { [].as_slice() } else { &["packs/", "moved/"] } {
+        let mut domains: BTreeMap<DomainId, (bool, Vec<(Prunable, PackId)>)> = BTreeMap::new();
+        let is_settled = lost.is_empty() && refused.is_empty();
+        for folder in if is_settled { [].as_slice() } else { &["packs/", "moved/"] } {
             for listed in objects::list(job.store, folder).await? {
                 let Some(name) = Prunable::parse(listed.key.as_str()).filter(|name| self.names.contains(name)) else {
                     continue;
@@ -59,11 +69,22 @@ impl Deleted {
                 };
                 let (is_needed, names) = domains.entry(table.domain).or_default();
                 *is_needed |= table.ids.iter().any(|id| lost.contains(&(table.domain, *id)));
-                names.push(name);
+                names.push((name, id));
             }
         }
-        let needed = domains.into_values().filter(|(is_needed, _)| *is_needed).flat_map(|(_, names)| names);
-        Ok(needed.map(|name| self.names.remove(&name)).fold(false, |any, is_new| any | is_new))
+        let mut is_any_new = false;
+        for (domain, (is_needed, names)) in domains {
+            if !is_needed && !refused.contains(&domain) {
+                continue;
+            }
+            for (name, id) in names {
+                is_any_new |= self.names.remove(&name);
+                if !is_needed {
+                    self.returned.insert(id);
+                }
+            }
+        }
+        Ok(is_any_new)
     }
 }
 

@@ -30,7 +30,7 @@ use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::ingest::{receipt, write_receipt};
-use crate::objects;
+use crate::objects::{self, Call};
 use crate::view::View;
 use crate::witness::Witnessed;
 use absence::{Absence, Recorded};
@@ -109,7 +109,11 @@ pub async fn rebuild(job: &JobContext<'_>) -> Result<Report, JobError> {
 /// names are left out, except the `genuine` ones.
 ///
 /// `seen` is the number of the newest root that the caller has seen; 0 if none.
-pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
+pub fn rebuild_with<'a>(job: &'a JobContext<'_>, genuine: &'a BTreeSet<PackId>, seen: u64) -> Call<'a, Report> {
+    Box::pin(go(job, genuine, seen))
+}
+
+async fn go(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
     // An object counts as unreadable only while the store itself works, because the result is final.
     let witnessed = Witnessed::new(job.store);
     let job = &JobContext { store: &witnessed, ..*job };
@@ -123,10 +127,10 @@ pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen
     let told = Told::read(job, numbers.newest()).await?;
     let recorded = Recorded::read(job, &told.runs).await?;
     let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
-    let Folded { proposal, unanswered, mut report } = loop {
+    let Folded { proposal, unanswered, mut report, .. } = loop {
         let folded = fold(job, &read, &deleted, report.clone()).await?;
         // A recorded name may not be deleted yet. An object that still exists counts if it is needed.
-        if !deleted.take_back(job, &folded.proposal).await? {
+        if !deleted.take_back(job, (&folded.proposal, &folded.refused)).await? {
             break folded;
         }
     };
@@ -165,6 +169,8 @@ struct Read<'a> {
 struct Folded {
     proposal: Proposal,
     unanswered: Vec<(ClientId, Decision, Time)>,
+    /// Domains in which a snapshot or manifest does not count because something is not there.
+    refused: BTreeSet<DomainId>,
     report: Report,
 }
 
@@ -179,8 +185,9 @@ async fn fold(
     let named = named_by(job, chains);
     let (mut packs, unread) = read_packs(job, &deleted.names, &named, genuine, now, &mut report).await?;
     copies::compare(job, &mut packs, chains, &recorded.packs, now, &mut report).await?;
-    let contents = Contents::of(&packs);
+    let contents = Contents::of(&packs, &deleted.returned);
     let absence = Absence::find(recorded, (chains, &named), (&packs, &unread), &deleted.names, &mut report);
+    absence::look_up(job, &report).await?;
 
     let mut proposal = Proposal { rebuilt_as: Some(numbers.next()?), ..Proposal::default() };
     let mut unanswered = Vec::new();
@@ -194,15 +201,16 @@ async fn fold(
         proposal.delta.heads.insert(chain.client, Some(head));
         unanswered.extend(decisions.into_iter().map(|(decision, time)| (chain.client, decision, time)));
     }
-    let incomplete = answering.finish();
-    let (guarded, proven) =
+    let (incomplete, mut refused) = answering.finish();
+    let applied =
         decisions::fold(job, (&contents, &absence, incomplete), (told, now), &mut proposal, &mut report).await?;
+    refused.extend(applied.refused);
     for name in &deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: numbers.newest() };
         proposal.delta.doomed.insert(*name, Some(spent));
     }
     for (id, pack) in &packs {
-        let is_proven = pack.record.is_proven || proven.contains(id);
+        let is_proven = pack.record.is_proven || applied.proven.contains(id);
         proposal.delta.packs.insert(*id, Some(PackRecord { is_proven, ..pack.record.clone() }));
     }
     let mut snapshots: BTreeMap<DomainId, Vec<SnapshotRecord>> = BTreeMap::new();
@@ -213,12 +221,12 @@ async fn fold(
     for domain in packs.keys().chain(snapshots.keys()).copied().collect::<BTreeSet<DomainId>>() {
         let packs = packs.get(&domain).map(Vec::as_slice).unwrap_or_default();
         let snapshots = snapshots.get(&domain).map(Vec::as_slice).unwrap_or_default();
-        index::index_domain(job, (domain, &guarded), (packs, snapshots), now, &mut proposal, &mut report)?;
+        index::index_domain(job, (domain, &applied.guarded), (packs, snapshots), now, &mut proposal, &mut report)?;
     }
     report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
     report.snapshots = proposal.delta.snapshots.values().flatten().filter(|record| kept(record)).count() as u64;
-    Ok(Folded { proposal, unanswered, report })
+    Ok(Folded { proposal, unanswered, refused, report })
 }
 
 /// Writes a deletion record without names as evidence of the new root. If the root is lost, the next rebuild chooses a

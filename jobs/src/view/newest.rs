@@ -14,7 +14,7 @@ use copal_store::{Store, StoreError};
 use super::{Parts, View, lost, read_state};
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects;
+use crate::objects::{self, Call};
 
 /// Reads the newest root that counts and the whole state it names.
 pub async fn read(store: &dyn Store) -> Result<View, JobError> {
@@ -26,7 +26,11 @@ pub async fn read(store: &dyn Store) -> Result<View, JobError> {
 ///
 /// If the base stays gone and no newer root appears, the root is passed over: whoever may create roots may invent a
 /// base. Then evidence of a newer root than the chosen one (a deletion record, a receipt) means that the state is lost.
-pub async fn read_parts(store: &dyn Store, parts: &Parts) -> Result<View, JobError> {
+pub fn read_parts<'a>(store: &'a dyn Store, parts: &'a Parts) -> Call<'a, View> {
+    Box::pin(go(store, parts))
+}
+
+async fn go(store: &dyn Store, parts: &Parts) -> Result<View, JobError> {
     let (mut newest, mut failed) = (None, 0);
     let mut unreached: BTreeMap<u64, String> = BTreeMap::new();
     loop {

@@ -12,12 +12,13 @@ use copal_format::manifest::Manifest;
 use copal_format::receipt::Outcome;
 use copal_format::state::{PackRecord, SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
+use copal_jobs::budget::Budget;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
 use copal_store::Op;
 use copal_store::fault::{Fate, Fault};
-use copal_tests::kit::{Client, DAY, How, Tree, World};
+use copal_tests::kit::{Client, DAY, How, Tree, World, asked};
 use futures::executor::block_on;
 
 use super::moves::mostly_forgotten;
@@ -33,6 +34,16 @@ fn begin() -> (Arc<World>, SnapshotId, Tree) {
 fn beside(
     world: &Arc<World>,
     grace: Duration,
+    is_meant: impl FnMut(Op, &str) -> bool + Send + 'static,
+    act: impl Fn(&World) + Send + Sync + 'static,
+) -> (Result<prune::Report, JobError>, u64) {
+    beside_with(world, &Options { grace, ..Options::new([4096, 3072]) }, is_meant, act)
+}
+
+/// Like [`beside`], with other options.
+fn beside_with(
+    world: &Arc<World>,
+    options: &Options,
     mut is_meant: impl FnMut(Op, &str) -> bool + Send + 'static,
     act: impl Fn(&World) + Send + Sync + 'static,
 ) -> (Result<prune::Report, JobError>, u64) {
@@ -47,8 +58,7 @@ fn beside(
         }
         Fate::Proceed
     });
-    let options = Options { grace, ..Options::new([4096, 3072]) };
-    let ended = block_on(prune::prune(&world.job_of(&store), &options));
+    let ended = block_on(prune::prune(&world.job_of(&store), options));
     (ended, listings.load(Ordering::Relaxed))
 }
 
@@ -273,8 +283,11 @@ fn copies_that_another_prune_deletes_as_orphans_are_named_by_no_root() {
     });
 }
 
-#[test]
-fn a_prune_that_slept_while_the_index_was_rebuilt_deletes_nothing_that_the_new_state_may_count() {
+/// A snapshot that somebody undeletes behind a rebuild, while the prune that removes it sleeps; and one that stays.
+fn slept(
+    budget: Budget,
+    is_meant: impl FnMut(Op, &str) -> bool + Send + 'static,
+) -> (Arc<World>, SnapshotId, Tree, SnapshotId) {
     let (world, client) = World::with_client();
     let tree = files(1, 4, 3000);
     let old = world.back_up(&client, &tree);
@@ -282,22 +295,54 @@ fn a_prune_that_slept_while_the_index_was_rebuilt_deletes_nothing_that_the_new_s
     world.change(&client, vec![Operation::Forget(vec![old])]);
     let before = world.view().number();
     let world = Arc::new(world);
-    let (mut has_doomed, mut has_slept) = (false, false);
-    // After the root that dooms the packs, and before their deletion is recorded.
-    let is_meant = move |op, key: &str| {
-        has_doomed |= op == Op::Create && key.starts_with("roots/");
-        has_doomed && op == Op::Stat && key.starts_with("packs/") && !std::mem::replace(&mut has_slept, true)
-    };
-    let (ended, _) = beside(&world, Duration::ZERO, is_meant, move |world| {
+    let options = Options { grace: Duration::ZERO, budget, ..Options::new([4096, 3072]) };
+    let (ended, _) = beside_with(&world, &options, is_meant, move |world| {
         world.rebuild();
         world.change(&client, vec![Operation::Undelete(vec![old])]);
     });
     assert!(ended.unwrap().packs_dead > 0);
     assert!(world.view().number() > before + 1000, "there was a rebuild");
+    (world, old, tree, kept)
+}
+
+/// True after the root that dooms the packs, and before their deletion is recorded.
+fn before_the_record() -> impl FnMut(Op, &str) -> bool + Send {
+    let (mut has_doomed, mut has_slept) = (false, false);
+    move |op, key| {
+        has_doomed |= op == Op::Create && key.starts_with("roots/");
+        has_doomed && op == Op::Stat && key.starts_with("packs/") && !std::mem::replace(&mut has_slept, true)
+    }
+}
+
+#[test]
+fn a_prune_that_slept_while_the_index_was_rebuilt_deletes_nothing_that_the_new_state_may_count() {
+    let (world, old, tree, kept) = slept(Budget::unlimited(), before_the_record());
     for _ in 0..3 {
         assert_eq!(world.restore(old).as_ref(), Ok(&tree));
         assert!(world.restore(kept).is_ok());
         world.wait_and_prune(1, DAY * 8);
     }
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+/// The names that the prune has recorded without deleting anything take nothing from a rebuild, nor from the next one.
+fn survive_rebuilds((world, old, tree, kept): (Arc<World>, SnapshotId, Tree, SnapshotId)) {
+    for _ in 0..2 {
+        let report = world.rebuild();
+        assert_eq!((report.snapshots, report.lost), (2, 0), "{report:?}");
+        world.wait_and_prune(2, DAY * 8);
+        assert_eq!(world.restore(old).as_ref(), Ok(&tree));
+        assert!(world.restore(kept).is_ok());
+    }
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn what_a_prune_that_slept_has_recorded_and_not_deleted_counts_in_a_second_rebuild() {
+    survive_rebuilds(slept(Budget::unlimited(), before_the_record()));
+}
+
+#[test]
+fn what_a_prune_with_a_time_budget_has_recorded_for_a_root_that_nobody_reads_counts_in_a_second_rebuild() {
+    survive_rebuilds(slept(asked(1_000), first_root()));
 }

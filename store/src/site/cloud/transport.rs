@@ -49,7 +49,7 @@ impl HttpTransport for Transport {
         let patience = IDLE + Duration::from_secs(body.len() as u64 / SLOWEST);
         let (is_head, is_put) = (parts.method == Method::HEAD, parts.method == Method::PUT);
         let is_listing = parts.headers.get("depth").is_some_and(|depth| depth == "1");
-        let most = most(&parts);
+        let most = if is_listing { LISTING_MOST } else { most(&parts) };
         let url = parts.uri.to_string();
         let request = self.client.request(parts.method, url).headers(parts.headers).body(body.to_bytes());
         let answer = timeout(patience, request.send()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
@@ -168,9 +168,11 @@ const SLOWEST: u64 = 16 << 10;
 const ANSWERING: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 60 });
 /// Bytes per second below which an answer counts as endless. Many may share a slow line.
 const SLOWEST_ANSWER: u64 = 1 << 10;
-/// The most bytes of an answer that is no object: names of about 130,000 objects of one WebDAV folder, and far more than
-/// Azure and Google give at a time.
+/// The most bytes of an answer that is no object: far more than Azure and Google list at a time.
 const ANSWER_MOST: u64 = if cfg!(test) { 1 << 20 } else { 128 << 20 };
+/// The most bytes of a WebDAV folder's listing, which comes as one answer: about 500,000 objects. A client that saves
+/// every five minutes has so many manifests in five years.
+const LISTING_MOST: u64 = if cfg!(test) { 4 << 20 } else { 512 << 20 };
 /// The most bytes of an object: above the size of an index segment with the most entries.
 const OBJECT_MOST: u64 = if cfg!(test) { 4 << 20 } else { 4 << 30 };
 const CONNECTIONS: usize = 16;

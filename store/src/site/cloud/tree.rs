@@ -143,5 +143,5 @@ pub(super) const UNTIMED: &str = "an object without a time";
 pub(super) const ELSEWHERE: &str = "a listing with a name that lies elsewhere";
 /// The folder of unfinished writes.
 const TMP: &str = "tmp";
-/// Answers about this many folders are at most 512 MiB.
+/// Answers about this many folders are at most 2 GiB; usual ones are far smaller.
 pub(super) const FOLDERS_AT_ONCE: usize = 4;

@@ -63,6 +63,19 @@ fn a_refusal_may_be_longer_than_the_range_that_was_asked_for() {
 }
 
 #[test]
+fn the_listing_of_a_folder_may_be_longer_than_other_answers() {
+    let names: Vec<String> = (0..5_000).map(|number| format!("/bucket/p/many/{number}")).collect();
+    let hrefs: Vec<&str> = std::iter::once("/bucket/p/many/").chain(names.iter().map(String::as_str)).collect();
+    let many = listing(&hrefs);
+    assert!(many.len() > 1 << 20);
+    let site = folder(move |request| match request {
+        "PROPFIND /bucket/p/many/" => (207, many.clone()),
+        _ => (207, listing(&["/bucket/p/", "/bucket/p/many/"])),
+    });
+    assert_eq!(block_on(list_all(&site, "")).unwrap().len(), 5_000);
+}
+
+#[test]
 fn answers_about_few_folders_lie_in_memory_at_once() {
     let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
     let seen = most.clone();

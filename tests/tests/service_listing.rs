@@ -1,0 +1,60 @@
+//! Listings: where a listing lacks a pack that is there, no job takes the pack for lost.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use copal_jobs::error::JobError;
+use copal_jobs::rebuild::rebuild;
+use copal_store::memory::MemoryStore;
+use copal_store::{Key, ListPage, Store, StoreError};
+use copal_tests::kit::{World, files};
+use futures::executor::block_on;
+
+/// A store whose listings lack an object.
+struct Lacking<'a> {
+    store: &'a MemoryStore,
+    name: String,
+}
+
+#[async_trait]
+impl Store for Lacking<'_> {
+    copal_store::pass_on!(store: create, read, read_range, stat, delete, now);
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        let mut page = self.store.list(prefix, after, limit).await?;
+        page.objects.retain(|listed| listed.key.as_str() != self.name);
+        Ok(page)
+    }
+}
+
+fn is_transient<T>(ended: &Result<T, JobError>) -> bool {
+    matches!(ended, Err(JobError::Store(error)) if error.is_transient())
+}
+
+#[test]
+fn a_rebuild_ends_before_it_writes_anything_if_a_listing_lacks_a_pack_that_is_there() {
+    let (world, client) = World::with_client();
+    let tree = files(1, 4);
+    let kept = world.back_up(&client, &tree);
+    world.lose_state();
+    let before = world.names("");
+    for name in world.names("packs/") {
+        let ended = block_on(rebuild(&world.job_of(&Lacking { store: &world.store, name })));
+        assert!(is_transient(&ended), "{ended:?}");
+    }
+    assert_eq!(world.names(""), before);
+    assert_eq!(world.rebuild().lost, 0);
+    assert_eq!(world.restore(kept), Ok(tree));
+}
+
+#[test]
+fn a_prune_does_not_mark_a_pack_as_missing_that_only_a_listing_lacks() {
+    let (world, client) = World::with_client();
+    world.back_up(&client, &files(1, 4));
+    for name in world.names("packs/") {
+        let ended = world.prune_on(&Lacking { store: &world.store, name }, Duration::ZERO);
+        assert!(is_transient(&ended), "{ended:?}");
+    }
+    assert!(world.view().state.packs.values().all(|pack| !pack.is_missing));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
