@@ -6,6 +6,7 @@ use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::kept::KeptError;
 use copal_engine::backup::session::SessionError;
 use copal_engine::changing::{ChainLost, TagError};
+use copal_engine::read::TooLong;
 use copal_format::block::SealFault;
 use copal_format::client::ClientError;
 use copal_format::enrollment::EnrollmentError;
@@ -95,6 +96,8 @@ codes! {
     LastKey "last-key";
     /// A policy that the format does not permit.
     BadPolicy "bad-policy";
+    /// The descriptions of a write-only client's snapshots take too much memory.
+    TooLong "too-long";
     /// The caller broke the rules of a call.
     Misuse "misuse";
 }
@@ -231,4 +234,5 @@ faults! {
     InvitationError => BadInvitation;
     BadPolicy => BadPolicy;
     BadSpan => BadPolicy;
+    TooLong => TooLong;
 }

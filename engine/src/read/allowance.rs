@@ -28,7 +28,10 @@ impl Allowance {
 
     /// Takes the room for a description, if there is enough.
     pub fn take(&self, info: &SnapshotInfo) -> Result<(), TooLong> {
-        let bytes = (info.encode().len() + info.paths.len() * OVERHEAD) as u64;
+        let excluded = info.exclusions.iter().map(|of| of.patterns.len() + of.markers.len()).sum::<usize>();
+        let troubled = info.troubles.unreadable_paths.len() + info.troubles.changing_paths.len();
+        let texts = info.paths.len() + info.tags.len() + excluded + troubled;
+        let bytes = (info.encode().len() + texts * OVERHEAD) as u64;
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         taken.map(drop).map_err(|_| TooLong)
     }
@@ -36,11 +39,13 @@ impl Allowance {
 
 /// Bytes for each snapshot. Most descriptions take 500 bytes; one with a list of 1,000 paths takes this much.
 const EACH: u64 = 64 << 10;
-/// Bytes of memory that a path takes besides its own.
+/// Bytes of memory that each path, tag, pattern and marker takes besides its own.
 const OVERHEAD: usize = 40;
 
 #[cfg(test)]
 mod tests {
+    use copal_format::exclusions::{Exclusions, Pattern};
+
     use super::*;
 
     #[test]
@@ -50,5 +55,16 @@ mod tests {
         assert_eq!((0..1_000).filter(|_| allowance.take(&long).is_ok()).count(), 256);
         assert!(allowance.take(&SnapshotInfo::default()).is_ok(), "a short description still fits into what is left");
         assert!(Allowance::of(Role::Full, 256 << 20, 2).is_none());
+    }
+
+    #[test]
+    fn short_patterns_count_as_what_they_take_in_memory() {
+        let patterns = vec![Pattern { text: "a".to_owned(), any_case: false }; 4_096];
+        let exclusions = Some(Exclusions { patterns, ..Exclusions::default() });
+        let info = SnapshotInfo { exclusions, ..SnapshotInfo::default() };
+        let in_memory = 4_096 * (size_of::<Pattern>() + 1);
+        let allowance = Allowance::of(Role::WriteOnly, 1 << 20, 0).unwrap();
+        let taken = (0..1_000).filter(|_| allowance.take(&info).is_ok()).count();
+        assert!(taken > 0 && taken * in_memory <= 1 << 20, "{taken}");
     }
 }

@@ -51,6 +51,12 @@ impl Keeping {
         self.0.root().map(|root| count(root.number))
     }
 
+    /// The number of the newest change in the root; 0: it has none.
+    #[wasm_bindgen(getter)]
+    pub fn head(&self) -> f64 {
+        count(self.0.root().and_then(|root| root.change_head).map_or(0, |(number, _)| number))
+    }
+
     /// The snapshots that are kept.
     #[wasm_bindgen(getter)]
     pub fn kept(&self) -> f64 {

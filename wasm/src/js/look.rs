@@ -64,9 +64,9 @@ impl Library {
         list(self.0.snapshots().iter().map(snapshot))
     }
 
-    #[wasm_bindgen(unchecked_return_type = "{ key: string; why: string }[]")]
+    #[wasm_bindgen(unchecked_return_type = "{ key: string; code: string }[]")]
     pub fn problems(&self) -> Array {
-        list(self.0.problems().into_iter().map(|(key, why)| object! { "key": key, "why": why }))
+        list(self.0.problems().into_iter().map(|(key, fault)| object! { "key": key, "code": fault.code.text() }))
     }
 
     pub fn tree(&self, snapshot: &str) -> Thrown<Tree> {

@@ -16,6 +16,7 @@ export type ErrorCode =
   // administration
   | "bad-invitation" | "key-in-use" | "last-key"
   | "bad-policy"
+  | "too-long"           // the descriptions of a write-only client's snapshots
   // the caller broke an order of calls told below
   | "misuse";
 export interface Read { key: string; start: number; /** Exclusive; null: the whole object. */ end: number | null }

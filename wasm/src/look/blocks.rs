@@ -1,6 +1,6 @@
-//! Blocks: supplied tables and blocks of packs, opened and checked. A bounded number is kept.
+//! Blocks: supplied tables and blocks of packs, opened and checked. What is kept is bounded.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use copal_engine::read;
@@ -16,6 +16,7 @@ use copal_format::seal::{BlockKind, NONCE};
 use copal_format::tree::VerifiedPage;
 
 use super::Obstacle;
+use super::recent::{Recent, block_bytes, page_bytes};
 use super::sessions::{Session, Sessions};
 use crate::view::{Read, Shared};
 
@@ -40,8 +41,8 @@ enum Wanted {
     Head(PackAt),
     /// A block with pages.
     Block(PackAt, u32),
-    /// All of a small pack of pages. With its length.
-    Whole(PackAt, u64),
+    /// All of a small pack of pages. With its length, and the offset of the block that is wanted.
+    Whole(PackAt, u64, u32),
 }
 
 /// The supplied parts of a pack whose table is not known yet.
@@ -55,6 +56,8 @@ struct Parts {
 pub(super) struct Blocks {
     owner: OwnerSecret,
     wanted: HashMap<Read, Wanted>,
+    /// The last reads that a page was in need of.
+    asked: Vec<Read>,
     parts: BTreeMap<PackAt, Parts>,
     tables: Recent<PackAt, Rc<PackTable>>,
     blocks: Recent<(PackAt, u32), Rc<OpenBlock>>,
@@ -71,10 +74,11 @@ impl Blocks {
         Self {
             owner,
             wanted: HashMap::new(),
+            asked: Vec::new(),
             parts: BTreeMap::new(),
-            tables: Recent::new(TABLES),
-            blocks: Recent::new(BLOCKS),
-            pages: Recent::new(PAGES),
+            tables: Recent::new(TABLES, usize::MAX),
+            blocks: Recent::new(BLOCKS, ROOM),
+            pages: Recent::new(PAGES, ROOM),
             sessions: Sessions::default(),
             keys: BTreeMap::new(),
             bad: HashMap::new(),
@@ -92,7 +96,7 @@ impl Blocks {
     pub(super) fn supply(&mut self, read: &Read, bytes: Option<Vec<u8>>) {
         let Some(wanted) = self.wanted.remove(read) else { return };
         match (wanted, bytes) {
-            (Wanted::Tail(pack, _) | Wanted::Head(pack) | Wanted::Whole(pack, _), None) => {
+            (Wanted::Tail(pack, _) | Wanted::Head(pack) | Wanted::Whole(pack, _, _), None) => {
                 self.spoil(pack, None, "it is not there")
             }
             (Wanted::Block(pack, offset), None) => self.spoil(pack, Some(offset), "it is not there"),
@@ -105,15 +109,15 @@ impl Blocks {
                 parts.head = Some(bytes);
             }
             (Wanted::Block(pack, offset), Some(bytes)) => self.put_block(pack, offset, &bytes),
-            (Wanted::Whole(pack, length), Some(bytes)) => {
+            (Wanted::Whole(pack, length, offset), Some(bytes)) => {
                 self.parts.insert(pack, Parts { tail: Some(bytes.clone()), head: Some(bytes.clone()) });
                 self.join(pack, length);
-                let Some(table) = self.tables.get(&pack).cloned() else { return };
-                for row in &table.blocks {
-                    let start = row.offset as usize;
-                    if let Some(block) = bytes.get(start..).and_then(|rest| rest.get(..row.length as usize)) {
-                        self.put_block(pack, row.offset, block);
-                    }
+                // Only the wanted block: its client decides what the others unpack to.
+                let Some(table) = self.tables.get(&pack) else { return };
+                let row = table.blocks.iter().find(|row| row.offset == offset);
+                let stored = row.and_then(|row| bytes.get(offset as usize..)?.get(..row.length as usize));
+                if let Some(stored) = stored {
+                    self.put_block(pack, offset, stored);
                 }
             }
         }
@@ -121,7 +125,10 @@ impl Blocks {
 
     fn put_block(&mut self, pack: PackAt, offset: u32, stored: &[u8]) {
         match self.open(pack, offset, BlockKind::Tree, stored) {
-            Ok(block) => drop(self.blocks.put((pack, offset), block)),
+            Ok(block) => {
+                let bytes = block_bytes(&block);
+                self.blocks.put((pack, offset), block, bytes);
+            }
             Err(why) => self.spoil(pack, Some(offset), &why),
         }
     }
@@ -140,7 +147,7 @@ impl Blocks {
         for location in copies(index, id) {
             match self.page_at(domain, id, &location)? {
                 Ok(page) => {
-                    self.pages.put(*id, page.clone());
+                    self.pages.put(*id, page.clone(), page_bytes(&page));
                     return Ok(page);
                 }
                 Err(words) => why = words,
@@ -158,7 +165,11 @@ impl Blocks {
         let (pack, length) = ((location.place, location.pack), location.pack_length);
         let is_new = self.tables.get(&pack).is_none() && !self.bad.contains_key(&(pack, None));
         if is_new && length <= WHOLE && !self.parts.contains_key(&pack) {
-            return Err(Obstacle::Needs(vec![self.want(pack, 0..length, Wanted::Whole(pack, length))]));
+            return Err(Obstacle::Needs(vec![self.want(
+                pack,
+                0..length,
+                Wanted::Whole(pack, length, location.offset),
+            )]));
         }
         let (table, block) = match self.table(location)? {
             Err(why) => return Ok(Err(why)),
@@ -172,6 +183,15 @@ impl Blocks {
             read::page(keys, id, location, &table, &block).map_err(|fault| fault.to_string())
         };
         Ok(found().map_err(|why| format!("{}: {why}", layout::pack(pack.0, pack.1))))
+    }
+
+    /// Whether a page is in need of the same reads as the last time: then what was read ahead has taken their room.
+    pub(super) fn is_asked_again(&mut self, needs: &[Read]) -> bool {
+        let is_again = self.asked == needs;
+        if !is_again {
+            self.asked = needs.to_vec();
+        }
+        is_again
     }
 
     /// The table of a pack; the inner error says why it cannot be used.
@@ -227,7 +247,7 @@ impl Blocks {
         let parsed = rows.map(|rows| parse_table(&trailer, &head[..needed], rows).map_err(|error| error.to_string()));
         self.parts.remove(&pack);
         match parsed {
-            Some(Ok(table)) => drop(self.tables.put(pack, Rc::new(table))),
+            Some(Ok(table)) => self.tables.put(pack, Rc::new(table), 0),
             Some(Err(why)) => self.spoil(pack, None, &why),
             None => self.spoil(pack, None, "its table has another length than the index says"),
         }
@@ -314,35 +334,6 @@ fn trailer_of(tail: &[u8], length: u64) -> Option<Trailer> {
     Trailer::parse(tail.last_chunk::<TRAILER_BYTES>()?, length).ok()
 }
 
-/// The most recently added values, up to a limit.
-struct Recent<K, V> {
-    most: usize,
-    values: HashMap<K, V>,
-    order: VecDeque<K>,
-}
-
-impl<K: Clone + Eq + core::hash::Hash, V> Recent<K, V> {
-    fn new(most: usize) -> Self {
-        Self { most, values: HashMap::new(), order: VecDeque::new() }
-    }
-
-    fn get(&self, key: &K) -> Option<&V> {
-        self.values.get(key)
-    }
-
-    fn put(&mut self, key: K, value: V) -> Option<V> {
-        if !self.values.contains_key(&key) {
-            self.order.push_back(key.clone());
-        }
-        let before = self.values.insert(key, value);
-        while self.values.len() > self.most {
-            let Some(oldest) = self.order.pop_front() else { break };
-            self.values.remove(&oldest);
-        }
-        before
-    }
-}
-
 /// Bytes read at the beginning of a pack before the header's length is known from the trailer.
 const HEAD_GUESS: u64 = 4 << 10;
 /// A pack of pages up to this length is read at once, not in three parts. Backups with few changes make such packs.
@@ -351,3 +342,5 @@ const TABLES: usize = 256;
 /// A block with pages has about 256 KiB.
 const BLOCKS: usize = 96;
 const PAGES: usize = 512;
+/// Bytes of blocks, and as many of pages. Two of the largest blocks fit in.
+const ROOM: usize = 64 << 20;

@@ -74,7 +74,7 @@ pub struct Library {
     pub(super) view: Rc<RefCell<View>>,
     blocks: Rc<RefCell<Blocks>>,
     clients: BTreeMap<ClientId, Known>,
-    manifests: BTreeMap<(ClientId, u64), Result<Snapshot, String>>,
+    manifests: BTreeMap<(ClientId, u64), Result<Snapshot, Fault>>,
     /// Names of tags that changes have added.
     pub(super) tag_names: Vec<(TagId, String)>,
     lists_forgotten: bool,
@@ -137,14 +137,15 @@ impl Library {
         (client, number): (ClientId, u64),
         record: SnapshotRecord,
         bytes: Option<&[u8]>,
-    ) -> Result<Snapshot, String> {
-        let known = self.clients.get(&client).ok_or("its client's record was not read")?;
-        let signer = known.record.as_ref().ok_or("its client's record is lost or damaged")?;
-        let bytes = bytes.ok_or("it is not there")?;
-        let signed = SignedSnapshot::verify(&self.owner, signer, number, bytes).map_err(|fault| fault.to_string())?;
-        let info = signed.info(&self.owner).map_err(|fault| fault.to_string())?;
-        let taken = known.allowance.as_ref().map_or(Ok(()), |left| left.take(&info));
-        taken.map_err(|error| error.to_string())?;
+    ) -> Result<Snapshot, Fault> {
+        let damaged = |why: &str| Fault::new(Code::Damaged, why);
+        let known = self.clients.get(&client).ok_or_else(|| damaged("its client's record was not read"))?;
+        let signer = known.record.as_ref().ok_or_else(|| damaged("its client's record is lost or damaged"))?;
+        let bytes = bytes.ok_or_else(|| damaged("it is not there"))?;
+        let signed = SignedSnapshot::verify(&self.owner, signer, number, bytes);
+        let signed = signed.map_err(|fault| damaged(&fault.to_string()))?;
+        let info = signed.info(&self.owner).map_err(|fault| damaged(&fault.to_string()))?;
+        known.allowance.as_ref().map_or(Ok(()), |left| left.take(&info))?;
         Ok(Snapshot {
             id: signed.id(),
             client,
@@ -175,7 +176,7 @@ impl Library {
     }
 
     /// The manifests that cannot be verified or opened, and why.
-    pub fn problems(&self) -> Vec<(String, String)> {
+    pub fn problems(&self) -> Vec<(String, Fault)> {
         let listed = self.listed().into_iter();
         let problem = |(client, number): (ClientId, u64)| {
             let why = self.manifests.get(&(client, number))?.as_ref().err()?;

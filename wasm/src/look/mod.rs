@@ -9,6 +9,7 @@ mod comparison;
 mod history;
 mod library;
 mod marking;
+mod recent;
 mod restore;
 mod sessions;
 mod sweep;

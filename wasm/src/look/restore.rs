@@ -80,6 +80,8 @@ pub struct Restore {
     /// Files that are not complete.
     open: BTreeMap<u32, OpenFile>,
     gathered: Gathered,
+    /// Bytes of inline content in the window.
+    inline: u64,
     built: Window,
     /// The window's reads that the host has, and the tables of their packs.
     reads: Vec<Option<RangeRead>>,
@@ -143,6 +145,7 @@ impl Restore {
             current: None,
             open: BTreeMap::new(),
             gathered: Gathered::default(),
+            inline: 0,
             built: Window::default(),
             reads: Vec::new(),
             tables: HashMap::new(),
@@ -172,6 +175,7 @@ impl Restore {
             return Ok(Window { needs, ..Window::default() });
         }
         self.is_planned = false;
+        self.inline = 0;
         let ended: Vec<u32> =
             self.open.iter().filter(|(_, file)| file.is_gathered && file.due == 0).map(|(number, _)| *number).collect();
         ended.iter().for_each(|number| drop(self.open.remove(number)));

@@ -180,6 +180,9 @@ impl Sweep {
 
     /// Adds the reads for pages that are needed next: those of the tree, and the roots of the trees after it.
     fn with_more(&self, mut needs: Vec<Read>, tree: &Tree, walk: &TreeWalk) -> Vec<Read> {
+        if tree.blocks.borrow_mut().is_asked_again(&needs) {
+            return needs;
+        }
         let is_new = |id: &ChunkId| !self.seen.contains_key(id);
         if let Range::Below(_) = self.range {
             let ahead: Vec<ChunkId> = walk.peek_needed().skip(1).filter(is_new).take(AHEAD).collect();

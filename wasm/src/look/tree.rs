@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use copal_format::id::{ChunkId, DomainId};
 use copal_format::path::TreePath;
-use copal_format::tree::{Entry, EntryKind, LostRange, Mode, Step, TreeWalk, VerifiedPage};
+use copal_format::tree::{Content, Entry, EntryKind, LostRange, Mode, Step, TreeWalk, VerifiedPage};
 
 use super::Obstacle;
 use super::blocks::Blocks;
@@ -62,7 +62,7 @@ impl Tree {
         }
         let mut listing = Listing::default();
         loop {
-            let entry = match self.turn(&mut walk, &mut listing.damaged) {
+            let mut entry = match self.turn(&mut walk, &mut listing.damaged) {
                 Turn::Entry(entry) => entry,
                 Turn::Needs(needs) => return Listing { needs, ..Listing::default() },
                 Turn::Done => return listing,
@@ -83,6 +83,8 @@ impl Tree {
                 if let Some(behind) = child.behind().filter(|_| !is_child || entry.kind() == EntryKind::Directory) {
                     walk.seek(behind);
                 }
+                // Nobody reads content in a listing.
+                entry.content = Content::None;
                 let made = || Entry::new(child, Mode::new(EntryKind::Directory, 0o755));
                 listing.entries.push(if is_child { entry } else { made() });
             }
@@ -115,8 +117,10 @@ impl Tree {
                             Err(error) => error.to_string(),
                         },
                         Err(Obstacle::Needs(mut needs)) => {
-                            let ahead: Vec<ChunkId> = walk.peek_needed().skip(1).take(AHEAD).collect();
-                            self.needs_of(&ahead, &mut needs);
+                            if !self.blocks.borrow_mut().is_asked_again(&needs) {
+                                let ahead: Vec<ChunkId> = walk.peek_needed().skip(1).take(AHEAD).collect();
+                                self.needs_of(&ahead, &mut needs);
+                            }
                             return Turn::Needs(needs);
                         }
                         Err(Obstacle::Lost { why, .. }) => why,

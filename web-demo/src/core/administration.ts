@@ -25,7 +25,7 @@ export interface Acts {
   // ---- what is kept: needs no passphrase
   kept(): Promise<Kept>;
   holds(): Promise<Hold[]>;
-  /** What would become of the snapshots that `kept` has found. */
+  /** What would become of the snapshots. Fails with "policy-changed" for rules that were made from others than `kept` finds now. */
   foresee(plan: Plan): Promise<Foresight>;
   /** Signs and stores what was foreseen, as `changeSnapshots` does. */
   decide(decision: Decision, device: string | null): Promise<Changed>;

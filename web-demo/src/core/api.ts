@@ -271,7 +271,7 @@ export type ProblemCode =
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "job-running" | "job-rested" | "not-here"
-  | "manifest-rejected" | "state-older" | "policy-changed" | "policy-malformed" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
+  | "manifest-rejected" | "state-older" | "policy-changed" | "policy-malformed" | "tags-malformed" | "damaged" | "descriptions-too-long" | "snapshot-gone" | "entry-gone"
   | "share-too-large" | "shares-full" | "nothing-to-share" | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal"
   | AdministrationCode;
 

@@ -90,8 +90,8 @@ export interface Decision {
   policy: Uint8Array | null;
   /** The names of its tags, which the policy has only as ids. */
   tags: string[];
-  /** The change with the policy that it was made from; null where there was none. */
-  before: number | null;
+  /** The newest change in the state that it was weighed against; 0 where there was none. */
+  before: number;
   release: string[];
 }
 

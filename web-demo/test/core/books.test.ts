@@ -5,13 +5,13 @@ import type { Opened } from "../../src/core/coordinator/opened";
 import type { Listing, Wants } from "../../src/core/engine";
 
 const LOST = "behind a/b, up to a/f: its bytes do not have its id";
-const trees = vi.hoisted(() => ({ tree: null as unknown, snapshots: ["s"], freed: [] as string[] }));
+const trees = vi.hoisted(() => ({ tree: null as unknown, snapshots: ["s"], freed: [] as string[], problems: [] as { key: string; code: string }[] }));
 
 vi.mock("../../src/core/engine", () => ({
   Library: class {
     neededClients = () => [];
     neededManifests = () => [];
-    problems = () => [];
+    problems = () => trees.problems;
     supply = () => {};
     #names = [...trees.snapshots];
     snapshots = () => this.#names.map((id) => ({ id, domain: "d", client: "c", label: "", paths: [], tags: [], unreadablePaths: [], changingPaths: [] }));
@@ -20,7 +20,7 @@ vi.mock("../../src/core/engine", () => ({
   },
   // Finds a file in each of two parts, and between them what is lost; at a path nothing.
   Sweep: {
-    below: () => sweep(["a/b", "a/g"]),
+    below: (folder: string) => sweep(["a/b", "a/g"].filter((path) => folder === "" || path.startsWith(`${folder}/`))),
     at: () => sweep([]),
   },
 }));
@@ -40,6 +40,7 @@ function sweep(paths: string[]) {
 }
 
 const { Books } = await import("../../src/core/restore/books");
+const { baseOf } = await import("../../src/core/restore/paths");
 
 /** A tree of which a page is lost. */
 function damaged() {
@@ -73,6 +74,34 @@ describe("where a part of the tree is lost", () => {
   test("a file that may have been there is damaged and not gone", async () => {
     await expect(damaged().part("s", "a/c", 0, 100)).rejects.toMatchObject({ problem: told[0] });
   });
+});
+
+describe("a folder that has no entry of its own", () => {
+  test("is counted with what is in it", async () => {
+    expect(await damaged().measure("s", ["a"])).toMatchObject({ files: 2, bytes: 10 });
+  });
+
+  test("is called by its name, and no folder above what was chosen is", async () => {
+    const chosen = ["clients/Smith/photos", "clients/Smith/notes.txt"];
+    expect(baseOf(chosen)).toBe("clients/Smith");
+    expect(baseOf([`\0${Buffer.from("a/\xff/b", "latin1").toString("hex")}`])).toBe("a/\ufffd");
+    expect(baseOf(["", "a/b"])).toBe("");
+    expect(await damaged().tops("s", chosen)).toEqual(["photos", "notes.txt"]);
+    expect(await damaged().naming("s", ["clients/Smith/photos"])).toEqual({ name: "photos.zip", isZip: true });
+  });
+});
+
+test("descriptions that are too long are told apart from damage", async () => {
+  trees.problems = [{ key: "manifests/c/1", code: "too-long" }, { key: "manifests/c/2", code: "damaged" }];
+  const { damage } = await damaged().snapshots();
+  trees.problems = [];
+  expect(damage).toMatchObject([{ code: "descriptions-too-long", subject: "manifests/c/1" }, { code: "damaged", subject: "manifests/c/2" }]);
+});
+
+test("an answer that needs the same read again and again is given up", async () => {
+  const books = damaged();
+  Object.assign(trees.tree as object, { list: () => ({ needs: [{ key: "packs/1", start: 0, end: 1 }], entries: [], next: null, damaged: [] }) });
+  await expect(books.directory("s", "a", null, 10)).rejects.toMatchObject({ problem: { code: "damaged", subject: "packs/1" } });
 });
 
 describe("while something is restored", () => {

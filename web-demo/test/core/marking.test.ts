@@ -83,6 +83,21 @@ test("a server that refuses a name and has nothing there has failed", async () =
   await expect(change(opened, books, PIN)).rejects.toMatchObject({ problem: { code: "server-failed" } });
 });
 
+test("what is looked at before a further change is signed is told which change of its own came last", async () => {
+  const { opened, books } = site(() => true);
+  // Two changes for one wish.
+  const changes = (await books.changes({} as never, null, PIN))!;
+  const { stored } = changes;
+  let left = 2;
+  Object.assign(changes, {
+    stored: (there: Uint8Array) => { left -= 1; return stored(there); },
+    next: () => (left > 0 ? { message: null } : null),
+  });
+  const told: (number | null)[] = [];
+  await change(opened, books, PIN, async (own) => void told.push(own));
+  expect(told).toEqual([null, 3]);
+});
+
 test("what is signed anew behind another writer's change is looked at anew before, and not signed if it does not fit any more", async () => {
   const { opened, books, stored } = site((key, stored) => {
     if (key === "changes/3") stored.set(key, Uint8Array.of(99));

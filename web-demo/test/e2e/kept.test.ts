@@ -155,7 +155,7 @@ test("rules that somebody else has set meanwhile are not undone", async () => {
   const theirs = policy();
   await click("Sign these rules…");
   await click("Sign and set these rules");
-  await page.getByText("Somebody has set other rules meanwhile").waitFor();
+  await page.getByText("Somebody has changed rules or snapshots meanwhile").waitFor();
   expect(policy()).toEqual(theirs);
   await click("Cancel");
 });

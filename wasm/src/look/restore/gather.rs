@@ -14,7 +14,7 @@ use crate::view::Read;
 impl Restore {
     /// Collects entries and chunks until there are enough for a window. Returns the reads that are needed first.
     pub(super) fn gather(&mut self) -> Vec<Read> {
-        while self.gathered.bytes() < WINDOW && self.built.entries.len() < ENTRIES {
+        while self.gathered.bytes() + self.inline < WINDOW && self.built.entries.len() < ENTRIES {
             if let Some(needs) = self.gather_content() {
                 if !needs.is_empty() {
                     return needs;
@@ -58,6 +58,7 @@ impl Restore {
         if let Content::Inline(content) = &entry.content {
             let pieces = extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
             self.built.pieces.extend(pieces);
+            self.inline += extents.content_before(u64::MAX);
             entry.content = Content::None;
         }
         self.current = Some(Current { file, walk, reached: 0, end: wanted.end });
@@ -85,8 +86,10 @@ impl Restore {
                     Err(error) => return Some(self.damage_current(&error.to_string())),
                 },
                 Err(Obstacle::Needs(mut needs)) => {
-                    let ahead: Vec<ChunkId> = current.walk.peek_needed().skip(1).take(AHEAD).collect();
-                    self.tree.needs_of(&ahead, &mut needs);
+                    if !self.tree.blocks.borrow_mut().is_asked_again(&needs) {
+                        let ahead: Vec<ChunkId> = current.walk.peek_needed().skip(1).take(AHEAD).collect();
+                        self.tree.needs_of(&ahead, &mut needs);
+                    }
                     return Some(needs);
                 }
                 Err(Obstacle::Lost { why, .. }) => return Some(self.damage_current(&why)),

@@ -17,7 +17,7 @@ export interface Desk {
   site: Opened;
   books: () => Books;
   stretcher: () => Stretcher;
-  sign: (decision: Decision, device: string | null, check: () => Promise<void>) => Promise<Changed>;
+  sign: (decision: Decision, device: string | null, check: (own: number | null) => Promise<void>) => Promise<Changed>;
   /** The session's key was replaced by another slot, or removed: null. What is kept for visits without a network follows. */
   opensWith: (slot: string | null, by: { slot: Uint8Array; key: Uint8Array } | null) => Promise<void>;
 }

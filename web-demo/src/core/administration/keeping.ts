@@ -13,6 +13,10 @@ import { type ForesightFacts, type HeldFacts, Keeping, type PolicyFacts } from "
 /** A state that was read: what one plan after another is weighed against. */
 interface Read {
   site: Opened;
+  /** The name of the root that it was read from. */
+  root: string | null;
+  /** The change with the policy that `kept` has told: a person makes other rules from it. */
+  told: number | null;
   keeping: Keeping;
   /** Snapshots by their ids; of which series nothing can be read there is none. */
   names: Map<string, Named>;
@@ -29,21 +33,15 @@ interface Named {
 let read: Read | null = null;
 
 export const keepings = {
-  async kept({ site, books }: Desk): Promise<Kept> {
-    forget();
-    const keeping = await openKeeping(site);
-    read = { site, keeping, ...(await names(keeping, await books().everything())) };
-    const [now, facts] = [await timeOf(site), keeping.policy()];
-    const { tags } = read;
-    // Tags of the policy that no snapshot has: their names are in a change, perhaps an old one.
-    if (facts?.tags.flat().some((id) => !tags.has(id))) {
-      const { names, domains } = await books().tagIds([...tags.values()], true);
-      for (const ids of domains) names.forEach((name, at) => tags.set(ids[at]!, name));
-    }
+  async kept(desk: Desk): Promise<Kept> {
+    const now = await timeOf(desk.site);
+    const state = await readNewest(desk);
+    const { keeping, tags } = state;
+    const facts = keeping.policy();
     return {
       policy: facts && policyOf(facts, tags),
       lingers: keeping.lingers(now) as Lingers | null,
-      holds: keeping.held(now).map(held(read)),
+      holds: keeping.held(now).map(held(state)),
       snapshots: keeping.kept,
       tags: [...new Set(tags.values())].sort(),
     };
@@ -51,41 +49,45 @@ export const keepings = {
 
   /** The snapshots that hold their series. What `kept` has read stays as it is. */
   async holds({ site, books }: Desk): Promise<Hold[]> {
-    const keeping = await openKeeping(site);
+    const [keeping] = await openKeeping(site);
     try {
       const found = keeping.held(await timeOf(site));
-      return found.length === 0 ? [] : found.map(held({ site, keeping, ...(await names(keeping, await books().everything())) }));
+      return found.length === 0 ? [] : found.map(held(await names(keeping, await books().everything())));
     } finally {
       keeping.free();
     }
   },
 
-  /** Weighs a plan against the state that `kept` has read. */
+  /** Weighs a plan against the newest state. Rules must be made from the policy that `kept` has told. */
   async foresee(desk: Desk, plan: Plan): Promise<Foresight> {
     const { site } = desk;
-    if (read?.site !== site) await keepings.kept(desk);
-    const { keeping } = read!;
     const now = await timeOf(site);
-    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { policy: null, tags: [], before: null, release: plan.release });
+    const newest = await site.gateway.newestRoot(brief());
+    if (read?.site !== site) await readNewest(desk);
+    else if (read.root !== newest) await readNewest(desk, read.told);
+    const { keeping, told } = read!;
+    const before = keeping.head;
+    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { policy: null, tags: [], before, release: plan.release });
     const { counts, ...rules } = plan.rules;
     const policy = keeping.policy();
+    if ((policy?.change ?? null) !== told) throw failure("policy-changed");
     // Tags that stay are looked up anew: devices with data of their own may have come since the policy was set.
     const { tags = policy?.tags.length ? policyOf(policy, read!.tags).tags : undefined, ...terms } = plan.terms;
     const numbers = PERIODS.map((period) => numberOf(counts[period]));
     const facts = keeping.foresee({ ...rules, ...terms, counts: Float64Array.from(numbers), ...(tags && { tags: await tagIds(desk, tags) }) }, now);
-    return foresightOf(read!, facts, { policy: facts.policy, tags: [...new Set(tags?.flat())].filter((tag) => !isTagId(tag)), before: policy?.change ?? null, release: [] });
+    return foresightOf(read!, facts, { policy: facts.policy, tags: [...new Set(tags?.flat())].filter((tag) => !isTagId(tag)), before, release: [] });
   },
 
-  /** Has a decision signed. Rules that were made from others than those in force are not: they would undo what somebody else has set. */
+  /** Has a decision signed, unless somebody has signed a change since it was weighed: it could let go what was said to stay, or undo
+   * what somebody else has set. */
   async decide({ site, sign }: Desk, decision: Decision, device: string | null): Promise<Changed> {
-    const check = async () => {
-      if (!decision.policy) return;
-      const keeping = await openKeeping(site);
-      const before = keeping.policy()?.change ?? null;
+    const check = async (own: number | null) => {
+      const [keeping] = await openKeeping(site);
+      const { head } = keeping;
       keeping.free();
-      if (before !== decision.before) throw failure("policy-changed");
+      if (head !== (own ?? decision.before)) throw failure("policy-changed");
     };
-    await check();
+    await check(null);
     const changed = await sign(decision, device, check);
     forget();
     return changed;
@@ -93,21 +95,36 @@ export const keepings = {
 
   /** What the policy says about snapshots if they are forgotten. */
   async guard({ site }: Desk, snapshots: string[]): Promise<Guard> {
-    const keeping = await openKeeping(site);
+    const [keeping] = await openKeeping(site);
     const guard = keeping.guard(snapshots, await timeOf(site));
     keeping.free();
     return guard;
   },
 };
 
-/** The newest state, and the policy in force, which the owner must have signed. */
-async function openKeeping(site: Opened): Promise<Keeping> {
+/** Reads the newest state. `told`: the change with the policy that the page shows already. */
+async function readNewest({ site, books }: Desk, told?: number | null): Promise<Read> {
+  const [keeping, root] = await openKeeping(site);
+  const found = await names(keeping, await books().everything());
+  const facts = keeping.policy();
+  // Tags of the policy that no snapshot has: their names are in a change, perhaps an old one.
+  if (facts?.tags.flat().some((id) => !found.tags.has(id))) {
+    const { names, domains } = await books().tagIds([...found.tags.values()], true);
+    for (const ids of domains) names.forEach((name, at) => found.tags.set(ids[at]!, name));
+  }
+  forget();
+  return (read = { site, root, told: told === undefined ? (facts?.change ?? null) : told, keeping, ...found });
+}
+
+/** The newest state and the name of its root, and the policy in force, which the owner must have signed. */
+async function openKeeping(site: Opened): Promise<[Keeping, string | null]> {
   const { version, bytes } = site.known.source;
-  const keeping = await site.readNewest((root) => new Keeping(version, bytes, root), brief());
+  let name: string | null = null;
+  const keeping = await site.readNewest((root) => new Keeping(version, bytes, (name = root)), brief());
   try {
-    const name = keeping.policyName;
-    if (name !== undefined) keeping.supplyPolicy(await site.gateway.read(brief(), name));
-    return keeping;
+    const policy = keeping.policyName;
+    if (policy !== undefined) keeping.supplyPolicy(await site.gateway.read(brief(), policy));
+    return [keeping, name];
   } catch (error) {
     keeping.free();
     throw error;
@@ -184,7 +201,7 @@ function countOf(number: number): number | "all" | null {
 }
 
 /** It is named by its own manifest, which its client has signed: the state might name a series that it is not of. */
-function held({ names }: Read): (facts: HeldFacts) => Hold {
+function held({ names }: Pick<Read, "names">): (facts: HeldFacts) => Hold {
   return ({ id, series, accepted, why }) => {
     const named = names.get(id);
     return { snapshot: id, series, source: named?.source ?? null, device: named?.device ?? null, time: named?.time ?? accepted, why };

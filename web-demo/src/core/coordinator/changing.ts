@@ -9,8 +9,8 @@ import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
 
 /** Signs and stores what a wish or a decision says, and waits for the service to take it in. `check` looks at the state that is changed,
- * before anything is signed for it. */
-export async function change(site: Opened, books: Pick<Books, "changes" | "snapshots">, wish: Wish | Decision, check?: () => Promise<void>): Promise<Changed> {
+ * before anything is signed for it; `own`: the last change that was signed for the same wish. */
+export async function change(site: Opened, books: Pick<Books, "changes" | "snapshots">, wish: Wish | Decision, check?: (own: number | null) => Promise<void>): Promise<Changed> {
   const { client } = site;
   if (!client) throw failure("not-permitted");
   await site.checkClient(client);
@@ -39,8 +39,9 @@ async function follow(site: Opened, changes: Changes): Promise<void> {
 }
 
 /** Creates the changes that are due, one after another. Behind another writer's a change is signed anew: it names the one before. */
-async function write(site: Opened, changes: Changes, check?: () => Promise<void>): Promise<void> {
+async function write(site: Opened, changes: Changes, check?: (own: number | null) => Promise<void>): Promise<void> {
   const { gateway } = site;
+  let own: number | null = null;
   for (let left = WRITERS; ; left--) {
     const now = Number((await gateway.time(brief())) / 1_000_000n);
     const due = changes.next(now);
@@ -49,12 +50,14 @@ async function write(site: Opened, changes: Changes, check?: () => Promise<void>
     if (check) {
       // The state says what is in force once the service has taken in what others have signed.
       if (!(await taken(site, changes.end.number))) throw failure("busy");
-      await check();
+      await check(own);
     }
     const signed = changes.signed(due.message && (await sign(site, due.message as Uint8Array<ArrayBuffer>)));
     const there = await stored(gateway, brief(), signed.key, signed.bytes as Uint8Array<ArrayBuffer>);
     if (!there) throw failure("server-failed");
-    if (changes.stored(there)) await remember(site, changes);
+    if (!changes.stored(there)) continue;
+    own = changes.end.number;
+    await remember(site, changes);
   }
 }
 

@@ -282,7 +282,7 @@ async function backup(site: Opened, { Backing, alone, sealers }: Awaited<ReturnT
 }
 
 /** Signs what a person wants, in the name of this browser. */
-async function sign(site: Opened, wish: Wish | Decision, device: string | null, check?: () => Promise<void>): Promise<Changed> {
+async function sign(site: Opened, wish: Wish | Decision, device: string | null, check?: (own: number | null) => Promise<void>): Promise<Changed> {
   const { change } = await loaded(import("./changing"));
   const shelf = library();
   if (!site.client) await register(site, device ?? "");

@@ -2,6 +2,7 @@
 
 import type { EntryId, RestoreProgress, RestoreResult } from "../api";
 import type { Books } from "../restore/books";
+import { baseOf } from "../restore/paths";
 import { pickedPlace } from "../restore/place";
 import { RestoreRun } from "../restore/run";
 import { DirectoryTarget, type Existing, SingleTarget, ZipTarget } from "../restore/targets";
@@ -20,9 +21,8 @@ export async function download(books: Books, snapshot: string, entries: EntryId[
   const going = new RestoreRun(books, snapshot, entries);
   const staged = place ? null : await staging.begin(name);
   const target = async () => {
-    const base = await books.base(snapshot, entries);
     const file = place ? await pickedPlace(place) : await staged!.place();
-    return isZip ? new ZipTarget(file, base, true) : new SingleTarget(file);
+    return isZip ? new ZipTarget(file, baseOf(entries), true) : new SingleTarget(file);
   };
   return {
     progress: () => going.progress(),
@@ -35,6 +35,6 @@ export async function download(books: Books, snapshot: string, entries: EntryId[
 
 export function into(books: Books, snapshot: string, entries: EntryId[], place: FileSystemDirectoryHandle, existing: Existing): Begun<RestoreProgress, RestoreResult> {
   const going = new RestoreRun(books, snapshot, entries);
-  const target = async () => new DirectoryTarget(place, await books.base(snapshot, entries), existing);
+  const target = async () => new DirectoryTarget(place, baseOf(entries), existing);
   return { progress: () => going.progress(), work: (steering) => going.run(steering, target) };
 }

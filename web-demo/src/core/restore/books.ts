@@ -9,8 +9,8 @@ import type { Opened } from "../coordinator/opened";
 import { Control } from "../coordinator/control";
 import { type Part, readParts } from "../look/parts";
 import { nameTags, readLibrary, supplyClients } from "./library";
-import { entryKind, namedLike, nameIn } from "./names";
-import { asFileName, below, commonParent } from "./paths";
+import { entryKind, namedLike, nameIn, pathIn } from "./names";
+import { asFileName, baseOf, below } from "./paths";
 import { Shelf } from "./shelf";
 import { damageOf, entryOf, snapshotOf } from "./shown";
 
@@ -33,7 +33,7 @@ export class Books {
     return this.#inTurn(async () => {
       this.#forget();
       const { facts, library } = await this.#open();
-      const damage = library.problems().map(({ key }) => problem("damaged", key));
+      const damage = library.problems().map(({ key, code }) => problem(code === "too-long" ? "descriptions-too-long" : "damaged", key));
       return { snapshots: [...facts.values()].map(snapshotOf), damage };
     });
   }
@@ -196,7 +196,8 @@ export class Books {
         part.damaged.forEach((what) => damaged.add(what));
         return true;
       };
-      let isFolder = id === "";
+      // A folder may have no entry of its own.
+      let isFolder = true;
       const itself: Wants = (one, mode, size, modified) => {
         isFolder = entryKind(mode) === "directory";
         return count(one, mode, size, modified);
@@ -211,41 +212,20 @@ export class Books {
   naming(snapshot: string, entries: EntryId[]): Promise<{ name: string; isZip: boolean }> {
     return this.#inTurn(async () => {
       const [tree, shelf] = await this.#tree(snapshot);
-      const [first] = entries;
-      const found = entries.length === 1 && first ? (await shelf.answer(() => tree.entry(first))).entries[0] : undefined;
+      const only = entries.length === 1 ? entries[0]! : "";
+      const found = only === "" ? undefined : (await shelf.answer(() => tree.entry(only))).entries[0];
       if (found?.kind === "file") return { name: asFileName(found.name), isZip: false };
       const facts = shelf.facts.get(snapshot)!;
-      const name = found?.name ?? (facts.label || facts.paths.at(-1)?.split("/").at(-1) || "snapshot");
+      const name = nameIn(only) || facts.label || facts.paths.at(-1)?.split("/").at(-1) || "snapshot";
       return { name: `${asFileName(name)}.zip`, isZip: true };
-    });
-  }
-
-  /** The directory that all of some entries lie in. */
-  base(snapshot: string, entries: EntryId[]): Promise<string> {
-    return this.#inTurn(async () => {
-      const [tree, shelf] = await this.#tree(snapshot);
-      const paths: string[] = [];
-      for (const id of entries) {
-        const found = id === "" ? null : (await shelf.answer(() => tree.entry(id))).entries[0];
-        paths.push(found?.path ?? "");
-      }
-      return paths.includes("") ? "" : commonParent(paths);
     });
   }
 
   /** The names at the top of what a restore of some entries writes. */
   async tops(snapshot: string, entries: EntryId[]): Promise<string[]> {
     if (entries.includes("")) return (await this.directory(snapshot, "", null, PAGE)).entries.map(({ name }) => name);
-    const base = await this.base(snapshot, entries);
-    return this.#inTurn(async () => {
-      const [tree, shelf] = await this.#tree(snapshot);
-      const names = new Set<string>();
-      for (const id of entries) {
-        const found = (await shelf.answer(() => tree.entry(id))).entries[0];
-        names.add(below(base, found?.path ?? base).split("/")[0]!);
-      }
-      return [...names].filter((name) => name !== "");
-    });
+    const base = baseOf(entries);
+    return [...new Set(entries.map((id) => below(base, pathIn(id)).split("/")[0]!))];
   }
 
   /** Lends a tree and its shelf for as long as the work takes, whatever is listed meanwhile. */

@@ -2,12 +2,18 @@
 
 import type { Entry } from "../api";
 
-/** The name of the entry with this id: its last part, as it is shown. */
-export function nameIn(id: string): string {
-  if (!id.startsWith("\0")) return id.slice(id.lastIndexOf("/") + 1);
+/** The path of the entry with this id, as it is shown. */
+export function pathIn(id: string): string {
+  if (!id.startsWith("\0")) return id;
   // Not text: the bytes are in hexadecimal.
   const bytes = Uint8Array.from(id.slice(1).match(/../g) ?? [], (pair) => parseInt(pair, 16));
-  return new TextDecoder().decode(bytes.subarray(bytes.lastIndexOf(SLASH) + 1));
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}
+
+/** The name of the entry with this id: its last part, as it is shown. */
+export function nameIn(id: string): string {
+  const path = pathIn(id);
+  return path.slice(path.lastIndexOf("/") + 1);
 }
 
 /** The id of the folder that an entry lies in; "" is the top. */
@@ -55,4 +61,3 @@ function isLike(name: string, pattern: string): boolean {
 }
 
 const ASCII = /^[\0-\x7f]*$/;
-const SLASH = 0x2f;

@@ -55,9 +55,17 @@ export class Shelf {
 
   /** Asks the engine until it needs nothing more for its answer. */
   async answer<T extends { needs: Read[] }>(ask: () => T): Promise<T> {
+    const asked = new Map<string, number>();
     for (;;) {
       const answer = ask();
       if (answer.needs.length === 0) return answer;
+      // Somebody may have made pages that push each other out of what the engine keeps.
+      for (const { key, start } of answer.needs) {
+        const at = `${key} ${start}`;
+        const times = (asked.get(at) ?? 0) + 1;
+        if (times > TIMES) throw failure("damaged", key);
+        asked.set(at, times);
+      }
       await this.supply(answer.needs, brief());
     }
   }
@@ -92,3 +100,6 @@ export class Shelf {
     this.view.free();
   }
 }
+
+/** How often one answer may need the same read. */
+const TIMES = 8;

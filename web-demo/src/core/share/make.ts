@@ -10,7 +10,7 @@ import type { EntryFacts } from "../engine";
 import { Uploads } from "../gateway/uploads";
 import { failure } from "../problem";
 import { type Books, steered } from "../restore/books";
-import { below } from "../restore/paths";
+import { baseOf, below } from "../restore/paths";
 import { RestoreRun } from "../restore/run";
 import type { Target } from "../restore/targets";
 import type { ShareProgress, ShareResult, ShareTerms } from "../shares";
@@ -49,7 +49,7 @@ export class ShareRun {
     const result = await this.#going.run(control, async () => {
       const { bytes, files } = this.#going.progress();
       if (bytes.total > LENGTH_MOST || files.total > ENTRIES_MOST) throw failure("share-too-large");
-      return new ShareTarget(new Store(this.site, keys, control, (waiting) => (this.#waiting = waiting)), await this.books.base(this.snapshot, this.entries), ends, this.terms);
+      return new ShareTarget(new Store(this.site, keys, control, (waiting) => (this.#waiting = waiting)), baseOf(this.entries), ends, this.terms);
     });
     const link = linkOf(location.origin, key);
     key.fill(0);

@@ -47,7 +47,8 @@ export function Snapshots({ app }: { app: App }) {
       <Head app={app} />
       {damage.length > 0 && (
         <Notice tone="bad" title={words.unread.title(damage.length)} urgent>
-          <p class="soft">{words.unread.advice(<code>copal check</code>)}</p>
+          {damage.some(({ code }) => code === "damaged") && <p class="soft">{words.unread.advice(<code>copal check</code>)}</p>}
+          {damage.some(({ code }) => code === "descriptions-too-long") && <p class="soft">{problems["descriptions-too-long"].advice}</p>}
           <ul class="bullets small">{damage.slice(0, 5).map((problem, i) => <li key={i}>{problems[problem.code].title}{problem.subject && <> <span class="code">{shown(problem.subject)}</span></>}</li>)}</ul>
         </Notice>
       )}
