@@ -115,7 +115,7 @@ fn a_dry_run_of_a_machine_that_the_repository_does_not_know_writes_nothing() {
 fn a_rewrite_killed_anywhere_is_finished_by_the_next_one() {
     let (machine, ids) = saved();
     let rewrite = ["rewrite", "--exclude", "secret/"];
-    after_deaths(&machine, every(2), with_key(&rewrite), |machine, label| {
+    after_deaths(&machine, every(5), with_key(&rewrite), |machine, label| {
         machine.ok(&rewrite);
         machine.ok(&["check", "--full"]);
         assert_eq!(machine.snapshots().len(), 3, "{label}");

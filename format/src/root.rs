@@ -206,7 +206,6 @@ mod tests {
     use crate::limits::NUMBER;
     use crate::samples;
     use crate::state::RUNS_MOST;
-    use proptest::prelude::*;
 
     fn root() -> Root {
         let hold = Some(Hold { share: 50, least: 1 << 26 });
@@ -289,27 +288,5 @@ mod tests {
         let names = vec![deletion().names[0]; Deletion::NAMES];
         let bytes = Deletion { names, ..deletion() }.encode();
         assert_eq!(Deletion::decode(&bytes).map(|deletion| deletion.names.len()), Ok(Deletion::NAMES));
-    }
-
-    proptest! {
-        #[test]
-        fn any_body_gives_a_record_or_an_error(body: Vec<u8>) {
-            let _ = Root::decode(7, &close(Kind::Root, &body));
-            let _ = Deletion::decode(&close(Kind::Deletion, &body));
-        }
-
-        #[test]
-        fn a_mutated_body_gives_a_record_or_an_error(at: prop::sample::Index, value: u8) {
-            let root = root().encode().unwrap();
-            let deletion = deletion().encode();
-            let mutated = |bytes: &[u8], kind| {
-                let mut body = open(kind, bytes).unwrap().to_vec();
-                let at = at.index(body.len());
-                body[at] = value;
-                close(kind, &body)
-            };
-            let _ = Root::decode(7, &mutated(&root, Kind::Root));
-            let _ = Deletion::decode(&mutated(&deletion, Kind::Deletion));
-        }
     }
 }

@@ -8,77 +8,59 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn descriptor_is_as_it_always_was() {
-    assert_eq!(hash(&descriptor().sign(&owner())), "345c280c88437d55c6579bbe2d0250f95160b642b7ebfef87ce5a0beb8bb4ac4");
-}
-
-#[test]
-fn client_records_are_as_they_always_were() {
-    assert_eq!(
-        hash(&enrolled().sign(REPOSITORY, &owner())),
-        "cdbd5d53b2c0c2ccf035dad5374f5ae4aca0172321483f273b83093bb8b2fedb"
-    );
-    assert_eq!(
-        hash(&joined().sign(REPOSITORY, &enrollment())),
-        "f9817b4c8b3a8e8ec4c0528eee39194c7685ff8cebdd7921099f87d5034e94c4"
-    );
-    assert_eq!(
-        hash(&revoked().sign(REPOSITORY, &owner())),
-        "9c9c5f9268f9fa2205b7cf7443990f3c2fa752175cfee0511bcf8c9e6b67e3de"
-    );
-}
-
-#[test]
-fn manifest_is_as_it_always_was() {
-    assert_eq!(
-        hash(&manifest().sign(REPOSITORY, &device())),
-        "20780e04126fbb919d6ae0378bf8afc30f7a5618b6aefc3b45295596e0e95274"
-    );
-}
-
-#[test]
-fn change_is_as_it_always_was() {
-    assert_eq!(
-        hash(&change().sign(REPOSITORY, &device())),
-        "042ac6a177b3cfe7db77abba9649150c2e594cb6ba33280342264eb3d48094e7"
-    );
-}
-
-#[test]
-fn manifest_that_tells_its_extent_is_as_it_always_was() {
-    assert_eq!(
-        hash(&manifest_with_extent().sign(REPOSITORY, &device())),
-        "925d6d00c6a9222d88ecff3f7c98a9bedd3124cb509fd69a8d19293510a91ac6"
-    );
-}
-
-#[test]
-fn manifest_with_proven_packs_is_as_it_always_was() {
-    assert_eq!(
-        hash(&proven_manifest().sign(REPOSITORY, &device())),
-        "fa50770214248e7c1e4f688f10d1bf1307a3c68e856d4cec732b49d47d15c72d"
-    );
-}
-
-#[test]
-fn change_that_proves_packs_is_as_it_always_was() {
-    assert_eq!(
-        hash(&proving_change().sign(REPOSITORY, &device())),
-        "3e7ec4e5e76aef14d3aeb0fac59db22f927cb606d94f61a7cf3ee886c3b604c0"
-    );
-}
-
-#[test]
-fn change_that_the_owner_signs_too_is_as_it_always_was() {
-    assert_eq!(
-        hash(&owners_change().sign(REPOSITORY, &device())),
-        "62c7902c6a75513156a7fdfb33180dafc9c4c9db246b22484b2f90fdb606a3c0"
-    );
-}
-
-#[test]
-fn receipt_is_as_it_always_was() {
-    assert_eq!(hash(&receipt().encode()), "f50caeceaf2b5bc3c7f646ccf958551505d441c2c6f62b375a4bc1a1b7383383");
+fn records_are_as_they_always_were() {
+    let records = [
+        ("descriptor", descriptor().sign(&owner()), "345c280c88437d55c6579bbe2d0250f95160b642b7ebfef87ce5a0beb8bb4ac4"),
+        (
+            "client, enrolled",
+            enrolled().sign(REPOSITORY, &owner()),
+            "cdbd5d53b2c0c2ccf035dad5374f5ae4aca0172321483f273b83093bb8b2fedb",
+        ),
+        (
+            "client, joined",
+            joined().sign(REPOSITORY, &enrollment()),
+            "f9817b4c8b3a8e8ec4c0528eee39194c7685ff8cebdd7921099f87d5034e94c4",
+        ),
+        (
+            "client, revoked",
+            revoked().sign(REPOSITORY, &owner()),
+            "9c9c5f9268f9fa2205b7cf7443990f3c2fa752175cfee0511bcf8c9e6b67e3de",
+        ),
+        (
+            "manifest",
+            manifest().sign(REPOSITORY, &device()),
+            "20780e04126fbb919d6ae0378bf8afc30f7a5618b6aefc3b45295596e0e95274",
+        ),
+        (
+            "change",
+            change().sign(REPOSITORY, &device()),
+            "042ac6a177b3cfe7db77abba9649150c2e594cb6ba33280342264eb3d48094e7",
+        ),
+        (
+            "manifest that tells its extent",
+            manifest_with_extent().sign(REPOSITORY, &device()),
+            "925d6d00c6a9222d88ecff3f7c98a9bedd3124cb509fd69a8d19293510a91ac6",
+        ),
+        (
+            "manifest with proven packs",
+            proven_manifest().sign(REPOSITORY, &device()),
+            "fa50770214248e7c1e4f688f10d1bf1307a3c68e856d4cec732b49d47d15c72d",
+        ),
+        (
+            "change that proves packs",
+            proving_change().sign(REPOSITORY, &device()),
+            "3e7ec4e5e76aef14d3aeb0fac59db22f927cb606d94f61a7cf3ee886c3b604c0",
+        ),
+        (
+            "change that the owner signs too",
+            owners_change().sign(REPOSITORY, &device()),
+            "62c7902c6a75513156a7fdfb33180dafc9c4c9db246b22484b2f90fdb606a3c0",
+        ),
+        ("receipt", receipt().encode(), "f50caeceaf2b5bc3c7f646ccf958551505d441c2c6f62b375a4bc1a1b7383383"),
+    ];
+    for (record, bytes, expected) in records {
+        assert_eq!(hash(&bytes), expected, "{record}");
+    }
 }
 
 #[test]

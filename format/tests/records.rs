@@ -1,22 +1,17 @@
-//! What holds for records of every kind: no bytes harm a reader, no change of a byte goes unnoticed, and there is one
-//! way to write each value.
+//! What holds for records of every kind: no change of a byte goes unnoticed, and there is one way to write each value.
 
 use crate::samples::*;
 use copal_format::change::Change;
 use copal_format::client::{ClientRecord, read_chain};
 use copal_format::expiry::Expiry;
 use copal_format::id::RepositoryId;
-use copal_format::index::Segment;
 use copal_format::keys::owner::{KemPublic, TextPurpose};
-use copal_format::keys::session::SessionRecord;
 use copal_format::manifest::Manifest;
 use copal_format::policy::SignedPolicy;
 use copal_format::receipt::Receipt;
 use copal_format::repository::Descriptor;
 use copal_format::root::{Deletion, Root};
 use copal_format::snapshot::SnapshotInfo;
-use copal_format::state::RunReader;
-use copal_format::wire::cbor::Reader;
 use copal_format::wire::record::{self, Kind};
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
@@ -234,19 +229,9 @@ fn a_newer_version_of_the_envelope_is_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_give_a_record_or_an_error(bytes: Vec<u8>) {
-        for sample in all() {
-            prop_assert_eq!((sample.rewrite)(&bytes), None);
-            let _ = (sample.rewrite)(&sample.envelope(&bytes));
-        }
-        let _ = SnapshotInfo::decode(&bytes);
-        let _ = SignedPolicy::decode(&bytes);
-        let _ = Reader::new(&bytes);
-        let _ = RunReader::parse(&bytes);
-        let _ = SessionRecord::parse(&bytes);
+    fn any_bytes_give_a_public_key_or_a_sealed_text_or_an_error(bytes: Vec<u8>) {
         let _ = KemPublic::from_slice(&bytes);
         let _ = owner_secret().open_text(TextPurpose::TagName, &[8; 16], &bytes);
-        let _ = Segment::parse(bytes);
     }
 
     #[test]

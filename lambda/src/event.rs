@@ -197,19 +197,6 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_in_a_queue_names_its_client() {
-        let request = Request::read(queued(&notification("backups", &key())), WATCHED).unwrap();
-        let message = Message { id: "m-1".to_owned(), hints: Ok(vec![Hint::Client(CLIENT)]) };
-        assert_eq!(request, Request::Batch(vec![message]));
-    }
-
-    #[test]
-    fn a_notification_without_a_queue_names_its_client() {
-        let request = Request::read(notification("backups", &key()), WATCHED);
-        assert_eq!(request, Ok(Request::Hints(vec![Hint::Client(CLIENT)])));
-    }
-
-    #[test]
     fn keys_are_decoded_as_s3_writes_them_and_as_eventbridge_does() {
         let percent = notification("backups", &key().replace('+', "%20"));
         assert_eq!(Request::read(percent, WATCHED), Ok(Request::Hints(vec![Hint::Client(CLIENT)])));

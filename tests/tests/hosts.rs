@@ -1,7 +1,6 @@
 //! The engine in its hosts: the same bytes and the same refusals in the command, the browser and the readers.
 
 mod browser;
-mod determinism;
 mod hostile;
 mod restores;
 mod session_limits;

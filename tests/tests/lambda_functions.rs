@@ -90,16 +90,6 @@ fn reconciliation_finds_a_manifest_whose_event_was_lost() {
 }
 
 #[test]
-fn reconciliation_writes_an_answer_that_was_lost() {
-    let (world, client) = World::with_client();
-    upload(&world, &client, b"letter");
-    invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
-    world.destroy(&layout::receipt(client.id, 1));
-    invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
-    assert_eq!(world.receipt(&client, 1).outcome, Outcome::Accepted);
-}
-
-#[test]
 fn a_rejected_manifest_is_counted_and_no_failure() {
     let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
@@ -122,13 +112,6 @@ fn a_repository_of_another_owner_is_not_touched() {
         assert!(failure.to_string().contains("is of the owner"), "{failure}");
     }
     assert_eq!(world.names(""), before);
-}
-
-#[test]
-fn a_bucket_without_a_repository_is_an_error_and_not_an_empty_repository() {
-    let (world, _) = World::with_client();
-    world.destroy_all("copal/");
-    assert_eq!(invoke(&world, Function::Prune, job(Function::Prune)).unwrap_err().name(), "Owner");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The real compiled functions, run as Lambda runs them, over a real S3 server.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use copal_format::layout;
 use copal_format::receipt::Outcome as Decision;
 use copal_jobs::metrics::ALL;
 use copal_tests::kit::lambda::world::{World, files, until};
@@ -28,34 +27,6 @@ fn a_manifest_is_decided_soon_after_it_was_uploaded() {
     let line = log.iter().find(|line| line.contains("\"message\":\"accepted\"")).expect("the decision is logged");
     let line: Value = serde_json::from_str(line).expect("the log is JSON");
     assert_eq!(line["span"]["requestId"], metrics["requestId"]);
-}
-
-#[test]
-fn an_ingest_that_is_killed_loses_nothing_and_its_messages_come_again() {
-    let world = World::start();
-    // Each of those that are killed may have all messages.
-    let cloud = world.cloud(|deployment| deployment.receives_most = 20);
-    let client = world.register(1);
-    let ingest = cloud.function("ingest");
-    let mut killed = 0;
-    for number in 1..=6u8 {
-        world.upload(&client, &[number]);
-        // Somewhere in the middle of the work; where exactly is another place each time.
-        let until = Instant::now() + Duration::from_secs(2);
-        while killed < u32::from(number)
-            && Instant::now() < until
-            && !world.has(&layout::receipt(client.id, number.into()))
-        {
-            killed += u32::from(ingest.kill_one());
-        }
-    }
-    for number in 1..=6 {
-        assert_eq!(world.receipt(&client, number).outcome, Decision::Accepted);
-    }
-    assert!(killed > 0, "no invocation was caught at work");
-    assert_eq!(cloud.queue().dead().len(), 0);
-    let report = cloud.run("check");
-    assert!(matches!(&report, Outcome::Response(answer) if answer["ok"] == json!(true)), "{report:?}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_copy_killed_anywhere_is_gone_on_with() {
     world.machine.backup(&[]);
     held.push(image(&world.machine.path("source")));
     let source = world.machine.path("source").display().to_string();
-    after_deaths(&world.machine, every(2), with_key(&COPY), |machine, label| {
+    after_deaths(&world.machine, every(5), with_key(&COPY), |machine, label| {
         let world = World { machine };
         world.copies(&[]);
         world.second(&["check", "--full"]).ok();

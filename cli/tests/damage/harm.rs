@@ -33,7 +33,6 @@ pub(crate) enum Thing {
     Root,
     /// The reader that the repository carries.
     Reader,
-    Cache,
     /// This machine's keys, outside of the repository.
     ClientKeys,
 }
@@ -50,7 +49,7 @@ pub(crate) enum Harm {
     Duplicate,
 }
 
-pub(crate) const THINGS: [Thing; 18] = [
+pub(crate) const THINGS: [Thing; 17] = [
     Thing::Descriptor,
     Thing::SlotCopy,
     Thing::Slot,
@@ -67,7 +66,6 @@ pub(crate) const THINGS: [Thing; 18] = [
     Thing::StateRun,
     Thing::Root,
     Thing::Reader,
-    Thing::Cache,
     Thing::ClientKeys,
 ];
 
@@ -93,7 +91,6 @@ impl Thing {
             Self::StateRun => "state run",
             Self::Root => "root",
             Self::Reader => "reader",
-            Self::Cache => "cache",
             Self::ClientKeys => "this machine's client keys",
         }
     }

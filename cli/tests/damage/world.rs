@@ -121,15 +121,9 @@ impl World {
         let changes = all("changes/");
         let clients = all("clients/");
         let (our_record, their_record): (Vec<_>, Vec<_>) = clients.into_iter().partition(|name| name.contains(&client));
-        // Caches and client keys lie in a directory of the repository's id.
+        // Client keys lie in a directory of the repository's id.
         let state = self.machine.path("home/.local/state/copal");
         let repository = fs::read_dir(state).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
-        let cache = format!("home/.cache/copal/{repository}");
-        for name in ["one", "other"] {
-            let path = self.machine.path(&cache).join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, name.repeat(10)).unwrap();
-        }
         let object = |name: &String| format!("repository/{name}");
         let mut put = |thing, places: Vec<String>, other: String| {
             self.things.insert(thing, places);
@@ -160,7 +154,6 @@ impl World {
         put(Thing::Root, vec![object(&roots[0])], object(&roots[1]));
         let (readers, texts) = all("reader/").into_iter().partition::<Vec<_>, _>(|name| name.ends_with(".wasm"));
         put(Thing::Reader, vec![object(&readers[0])], object(&texts[0]));
-        put(Thing::Cache, vec![format!("{cache}/one")], format!("{cache}/other"));
         let keys = |home: &str| format!("{home}/.local/state/copal/{repository}/client");
         put(Thing::ClientKeys, vec![keys("home")], keys("home of desktop"));
     }
@@ -186,7 +179,7 @@ impl World {
             }
             Thing::Segment | Thing::StateRun => format!("{folder}/{}", "5".repeat(64)),
             Thing::Reader => format!("{folder}/{}.wasm", "5".repeat(64)),
-            Thing::Cache | Thing::ClientKeys => format!("{folder}/free"),
+            Thing::ClientKeys => format!("{folder}/free"),
             // The newest of them has the lowest number.
             Thing::Root => format!("{folder}/{:020}", last.parse::<u128>().unwrap() - 1),
             _ => {

@@ -4,19 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use copal_client::backend::Backend;
-use copal_client::location::Location;
-use copal_client::repository::{self, Init};
-use copal_format::keys::secret::Secret;
-use copal_format::keys::slot::{Argon2Params, SlotInput};
-use copal_format::keys::text::encode_key_file;
 use copal_format::receipt::IngestBy;
-use copal_format::repository::Parameters;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{Held, assert_held, assert_sound, at_each, points, with_key};
-use crate::kit::{Machine, Run, Running, image, noise, text, until};
+use crate::kit::{Machine, Run, Running, image, noise, text, tiny_packs, until};
 
 struct World {
     machine: Machine,
@@ -30,27 +23,7 @@ impl World {
         let source = sources.path().canonicalize().unwrap().join("source");
         fs::create_dir(&source).unwrap();
         (0..megabytes).for_each(|n| fs::write(source.join(format!("{n:03}")), noise(n, 1 << 20)).unwrap());
-        let machine = Machine::bare();
-        let key = || Secret::new([7; 32]);
-        fs::write(machine.path("key"), encode_key_file(&key()).as_bytes()).unwrap();
-        let backend = Backend::create(&Location::Directory(machine.path("repository"))).unwrap();
-        let init = Init {
-            backend: &backend,
-            inputs: &[SlotInput::KeyFile(key())],
-            parameters: Parameters {
-                pack_target: 32 << 10,
-                block_target: 16 << 10,
-                chunk_min: 2 << 10,
-                chunk_average: 4 << 10,
-                chunk_max: 16 << 10,
-                ..Parameters::default()
-            },
-            ingest: IngestBy::Client,
-            argon2: Argon2Params::default(),
-            reader: None,
-        };
-        repository::init(&init).unwrap();
-        Self { machine, _sources: sources, source }
+        Self { machine: tiny_packs(32 << 10, IngestBy::Client), _sources: sources, source }
     }
 
     fn backup(&self) -> [&str; 3] {

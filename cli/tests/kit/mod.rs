@@ -3,6 +3,7 @@
 pub(crate) mod listing;
 mod ran;
 mod running;
+mod small;
 mod terminal;
 mod tree;
 mod volume;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 
 pub(crate) use ran::{Ran, Run};
 pub(crate) use running::{Running, signal, until, wait};
+pub(crate) use small::tiny_packs;
 pub(crate) use tree::{Image, assert_same, image, name, set_xattr};
 pub(crate) use volume::{Volume, needs_root};
 

@@ -1,36 +1,14 @@
 //! Long backups, which write several manifests: nobody waits in the middle, whoever serves meanwhile, and nothing is lost
 //! where the service rejects one of them or the machine stops.
 
-use copal_client::backend::Backend;
-use copal_client::location::Location;
-use copal_client::repository::{self, Init};
-use copal_format::keys::secret::Secret;
-use copal_format::keys::slot::{Argon2Params, SlotInput};
-use copal_format::keys::text::encode_key_file;
 use copal_format::receipt::IngestBy;
-use copal_format::repository::Parameters;
 
 use super::world::{assert_restored, joined, listed, served, upload, wait_for_manifests};
-use crate::kit::{Machine, Running, noise, number, signal, wait};
+use crate::kit::{Machine, Running, noise, number, signal, tiny_packs, wait};
 
 /// A managed repository of tiny packs, and a write-only machine with as many files of half a MiB.
 fn world(files: u64) -> (Machine, Machine) {
-    let owner = Machine::bare();
-    let key = || Secret::new([7; 32]);
-    std::fs::write(owner.path("").join("key"), encode_key_file(&key()).as_bytes()).unwrap();
-    let backend = Backend::create(&Location::Directory(owner.path("").join("repository"))).unwrap();
-    let parameters = Parameters {
-        pack_target: 16 << 10,
-        block_target: 8 << 10,
-        chunk_min: 2 << 10,
-        chunk_average: 4 << 10,
-        chunk_max: 16 << 10,
-        ..Parameters::default()
-    };
-    let inputs = &[SlotInput::KeyFile(key())];
-    let argon2 = Argon2Params::default();
-    repository::init(&Init { backend: &backend, inputs, parameters, ingest: IngestBy::Service, argon2, reader: None })
-        .unwrap();
+    let owner = tiny_packs(16 << 10, IngestBy::Service);
     let machine = joined(&owner, "camera", "write-only");
     (0..files).for_each(|at| machine.write(&format!("{at:03}"), noise(at, 512 << 10)));
     (owner, machine)

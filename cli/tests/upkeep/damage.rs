@@ -46,15 +46,6 @@ fn a_root_that_is_gone_is_missed_as_long_as_something_knows_of_it() {
 }
 
 #[test]
-fn the_last_manifest_of_a_chain_is_missed() {
-    let machine = prepared();
-    let name = machine.names("manifests/").pop().unwrap();
-    machine.damage(&name, Harm::Delete);
-    let (code, report) = machine.check(&[]);
-    assert!(code == 4 && names(&report, &name), "{report}");
-}
-
-#[test]
 fn damage_is_told_as_the_snapshots_and_paths_it_hits() {
     let machine = prepared();
     let snapshots = machine.snapshots();

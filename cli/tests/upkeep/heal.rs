@@ -9,33 +9,6 @@ fn one() -> Machine {
 }
 
 #[test]
-fn what_a_source_still_has_heals_with_its_next_backup() {
-    for kind in [0, 1] {
-        for harm in [Harm::Delete, Harm::Flip, Harm::Truncate] {
-            let machine = one();
-            machine.damage(&machine.packs(kind)[0], harm);
-            assert_eq!(machine.check(&["--read-data"]).0, 4, "kind {kind} {harm:?}");
-            let lost = machine.run(&["repair", "--json"]);
-            assert!(lost.code == 4 && !lost.text().contains("\"lost\":0"), "kind {kind} {harm:?}: {lost:?}");
-            machine.backup(&[]);
-            if kind == 1 {
-                // Of the pages those are lost that told of what has changed since: other files came to lie beside.
-                let older = machine.snapshots().remove(0);
-                machine.ok(&["forget", &older]);
-            }
-            let (code, report) = machine.check(&["--full"]);
-            assert_eq!(code, 0, "kind {kind} {harm:?}: {report}");
-            let healed = machine.json(&["repair"]);
-            let count = healed["healed"].as_u64().unwrap();
-            assert!((count > 0 || kind == 1) && healed["lost"] == 0, "kind {kind} {harm:?}: {healed}");
-            machine.ok(&["prune", "--grace", "0s"]);
-            let (code, report) = machine.check(&["--full"]);
-            assert_eq!(code, 0, "kind {kind} {harm:?}: {report}");
-        }
-    }
-}
-
-#[test]
 fn what_is_lost_heals_also_where_nothing_has_changed_and_no_snapshot_is_wanted_of_that() {
     let heals = |kind: u8| {
         let machine = one();

@@ -38,15 +38,6 @@ fn verify(number: u64, bytes: &[u8]) -> Result<VerifiedChange, RecordError> {
 }
 
 #[test]
-fn every_operation_reads_back() {
-    let change = change(1, ObjectHash::NONE);
-    let bytes = change.sign(REPOSITORY, &key());
-    let verified = verify(1, &bytes).unwrap();
-    assert_eq!((verified.change, verified.hash), (change, ObjectHash::of(&bytes)));
-    assert_eq!(Change::claimed_client(&bytes), Ok(CLIENT));
-}
-
-#[test]
 fn a_change_is_vouched_for_by_its_hash() {
     let bytes = change(1, ObjectHash::NONE).sign(REPOSITORY, &key());
     let hash = ObjectHash::of(&bytes);

@@ -282,22 +282,6 @@ pub(super) mod tests {
             }
             prop_assert_eq!(overlay.marks().collect::<Marks>(), model);
         }
-
-        #[test]
-        fn a_damaged_run_is_refused_or_answers_without_panic(
-            marks in marks(), at: prop::sample::Index, value: u8, cut in 0usize..3,
-        ) {
-            let mut bytes = write_overlay(DOMAIN, [1; 16], &marks).bytes;
-            let at = at.index(bytes.len());
-            bytes[at] = value;
-            bytes.truncate(bytes.len() - cut);
-            if let Ok(run) = OverlayRun::parse(bytes) {
-                let _ = run.verify();
-                for id in 0..12 {
-                    run.find(&ChunkId([id * 20; 24]), PackTag([1; 8]));
-                }
-            }
-        }
     }
 
     #[test]

@@ -122,14 +122,3 @@ fn tags_are_written_in_order_each_once() {
     shuffled.snapshot = Some(SnapshotClaim { tags: [2, 1, 2].map(|i| TagId([i; 16])).to_vec(), ..claim() });
     assert_eq!(verified(&shuffled).manifest, manifest(1, ObjectHash::NONE));
 }
-
-#[test]
-fn a_clients_manifests_form_a_chain() {
-    let first = verified(&manifest(1, ObjectHash::NONE));
-    let second = verified(&manifest(2, first.hash));
-    let mut chain = Chain::new();
-    assert_eq!(chain.next(&second), Err(ChainError::Gap { due: 1, found: 2 }));
-    assert_eq!((chain.next(&first), chain.next(&second)), (Ok(()), Ok(())));
-    let stray = verified(&manifest(3, first.hash));
-    assert_eq!(chain.next(&stray), Err(ChainError::Broken { number: 3 }));
-}

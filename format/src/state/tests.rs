@@ -149,16 +149,6 @@ proptest! {
             prop_assert_eq!(run.reference.kind, reader.kind());
         }
     }
-
-    #[test]
-    fn a_damaged_run_gives_a_state_or_an_error(delta in deltas(), at: prop::sample::Index, value: u8, cut in 0usize..3) {
-        for mut run in runs(&delta) {
-            let at = at.index(run.bytes.len());
-            run.bytes[at] = value;
-            run.bytes.truncate(run.bytes.len() - cut);
-            let _ = fold(&[run]);
-        }
-    }
 }
 
 #[test]

@@ -167,26 +167,51 @@ fn noise_has_blocks_of_its_own_but_for_what_is_left_at_the_end() {
     assert_eq!((first.len(), second.len()), (1, 1));
 }
 
+/// Returns the packs of one fixed input. `order` decides when sealed blocks come back, and in which order.
+fn packs(order: u8) -> Vec<Vec<u8>> {
+    let data = Parameters { block_target: 10_000, pack_target: 1024, ..Parameters::default() };
+    let parameters = Parameters { tree_block_target: 256, tree_pack_target: 1024, ..data };
+    let (mut session, cipher) = begin_with(parameters, 1);
+    let mut packs = Vec::new();
+    for number in 0..9 {
+        session.add_chunk(id(2 * number), &[number; 3000], |_| false).unwrap();
+        session.add_chunk(id(2 * number + 1), &noise(5000, number), |_| false).unwrap();
+        session.add_page(page(100 + number)).unwrap();
+        if order.is_multiple_of(2) {
+            seal_in(order, &mut session, &cipher, &mut packs);
+        }
+    }
+    session.flush().unwrap();
+    seal_in(order, &mut session, &cipher, &mut packs);
+    assert!(session.close_packs_if_idle());
+    seal_in(order, &mut session, &cipher, &mut packs);
+    packs
+}
+
+/// Collects the packs that the session gives out, and seals its blocks in an order that follows from `order`.
+fn seal_in(order: u8, session: &mut Session, cipher: &SessionCipher, packs: &mut Vec<Vec<u8>>) {
+    let mut jobs = Vec::new();
+    while let Some(action) = session.poll() {
+        match action {
+            Action::Seal(job) => jobs.push(job),
+            Action::Store(pack) => packs.push(pack.bytes),
+        }
+    }
+    jobs.sort_by_key(|job| *blake3::hash(&[order, job.counter() as u8]).as_bytes());
+    let mut tools = SealTools::new(compress::Parameters::of_level(1));
+    for job in jobs {
+        session.sealed(job.run(&mut tools, cipher).unwrap()).unwrap();
+    }
+}
+
 #[test]
 fn packs_do_not_depend_on_the_order_in_which_blocks_are_sealed() {
-    let packs = |is_late: bool| {
-        let (mut session, cipher) = begin_with(Parameters { block_target: 10_000, ..Parameters::default() }, 1);
-        for number in 0..9 {
-            session.add_chunk(id(2 * number), &[number; 3000], |_| false).unwrap();
-            session.add_chunk(id(2 * number + 1), &noise(5000, number), |_| false).unwrap();
-        }
-        session.flush().unwrap();
-        let mut jobs: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
-        if is_late {
-            jobs.reverse();
-        }
-        for job in jobs {
-            let Action::Seal(job) = job else { panic!("no pack is full") };
-            session.sealed(job.run(&mut SealTools::new(compress::Parameters::of_level(1)), &cipher).unwrap()).unwrap();
-        }
-        assert!(session.close_packs_if_idle());
-        let Some(Action::Store(pack)) = session.poll() else { panic!("one pack") };
-        pack.bytes
-    };
-    assert_eq!(packs(false), packs(true));
+    let expected = packs(0);
+    for kind in [PackKind::Data, PackKind::Tree] {
+        let count = expected.iter().filter(|pack| pack[9] == kind as u8).count();
+        assert!(count > 3, "{count} packs of {kind:?} tell little");
+    }
+    for order in 1..20 {
+        assert_eq!(packs(order), expected, "order {order}");
+    }
 }

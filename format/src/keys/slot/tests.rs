@@ -1,6 +1,5 @@
 use super::*;
 use crate::keys::gcm_seal;
-use proptest::prelude::*;
 
 const WEAK: Argon2Params = Argon2Params { m_kib: 8 << 10, t: 1, p: 1 };
 
@@ -145,15 +144,6 @@ fn a_cost_in_a_slot_without_a_passphrase_is_refused() {
 fn what_opens_a_slot_is_never_printed() {
     assert_eq!(format!("{:?}", passphrase("horse")), "Passphrase(Passphrase(..))");
     assert_eq!(format!("{:?}", key_file()), "KeyFile(Secret(..))");
-}
-
-proptest! {
-    #[test]
-    fn any_bytes_give_a_slot_or_an_error(content: Vec<u8>) {
-        let _ = Slot::parse(&content);
-        let _ = Slot::parse(&resealed([&content[..], &[0; 32]].concat(), |_| ()));
-        let _ = Slot::parse_header(&content, [0; 32], [0; SEALED]);
-    }
 }
 
 #[test]

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::kit::*;
-use crate::id::ChunkId;
 use crate::limits::CHUNK_BYTES;
 
 /// The one page of a few entries.
@@ -47,24 +46,6 @@ proptest! {
         let _ = decode(height, &page.references, &page.plaintext);
         page.plaintext.truncate(cut.index(page.plaintext.len()));
         let _ = decode_page(&page);
-    }
-
-    #[test]
-    fn any_bytes_give_a_value_or_an_error(
-        height: u8,
-        kind in 0..5u8,
-        count in 0..20u8,
-        references in 0..4usize,
-        columns in proptest::collection::vec(proptest::collection::vec(0..8u8, 0..9), 0..16),
-    ) {
-        let mut plaintext = vec![1, kind, count];
-        for column in &columns {
-            plaintext.push(column.len() as u8);
-            plaintext.extend_from_slice(column);
-        }
-        let references: Vec<ChunkId> = (0..references).map(|i| ChunkId([i as u8; 24])).collect();
-        let _ = decode(height, &references, &plaintext);
-        let _ = decode(height, &references, &plaintext[1..]);
     }
 }
 

@@ -79,10 +79,6 @@ impl World {
         let reader = Reader::new(&self.repository);
         block_on(reader.restore(self.store.as_ref(), &view, &snapshot)).expect("the snapshot is whole")
     }
-
-    pub fn has(&self, name: &str) -> bool {
-        block_on(self.store.stat(&key(name))).expect("the store answers").is_some()
-    }
 }
 
 /// A small tree that this content makes.
