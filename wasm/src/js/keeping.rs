@@ -51,7 +51,7 @@ impl Keeping {
         self.0.root().map(|root| count(root.number))
     }
 
-    /// The number of the newest change in the root; 0: it has none.
+    /// The number of the newest change that the root has taken in; 0 if there is none.
     #[wasm_bindgen(getter)]
     pub fn head(&self) -> f64 {
         count(self.0.root().and_then(|root| root.change_head).map_or(0, |(number, _)| number))

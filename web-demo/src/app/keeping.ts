@@ -47,6 +47,8 @@ export class Keeping {
       const forecast = this.forecast.value;
       if (asking === this.#asking && forecast) this.forecast.value = { ...forecast, foresight };
     });
+    const foresight = this.forecast.value?.foresight;
+    if (asking === this.#asking && foresight?.at === "failed" && foresight.problem.code === "policy-changed") await this.load();
   }
 
   /** Asks whether it is to be signed, or takes the question back. */
@@ -78,7 +80,15 @@ export class Keeping {
       say(words.outcomes[this.outcome.value].title);
       await this.load();
     } catch (thrown) {
-      if (asking === this.#asking) this.forecast.value = { ...forecast, isSigning: false, problem: problemOf(thrown) };
+      if (asking !== this.#asking) return;
+      const problem = problemOf(thrown);
+      if (problem.code !== "policy-changed") {
+        this.forecast.value = { ...forecast, isSigning: false, problem };
+        return;
+      }
+      // What was foreseen does not count any more. Another release is asked for from the list.
+      this.forecast.value = { ...forecast, foresight: { at: "failed", problem }, isAsked: "release" in forecast.plan, problem: null };
+      await this.load();
     }
   }
 

@@ -27,7 +27,8 @@ export interface Acts {
   holds(): Promise<Hold[]>;
   /** What would become of the snapshots. Fails with "policy-changed" for rules that were made from others than `kept` finds now. */
   foresee(plan: Plan): Promise<Foresight>;
-  /** Signs and stores what was foreseen, as `changeSnapshots` does. */
+  /** Signs and stores what was foreseen, as `changeSnapshots` does. Fails with "policy-changed" if more would go by now, or other rules
+   * are in force. */
   decide(decision: Decision, device: string | null): Promise<Changed>;
   /** What the policy says about these snapshots if they are forgotten. */
   guard(snapshots: string[]): Promise<Guard>;

@@ -84,15 +84,20 @@ export interface Kept {
 /** What the owner thinks of: other rules, or to release snapshots that hold their series. Terms that are not there stay as they are. */
 export type Plan = { rules: Rules; terms: Partial<Terms> } | { release: string[] };
 
-/** What would be signed. */
+/** What would be signed, and what was told of it. */
 export interface Decision {
+  plan: Plan;
   /** The policy, as it is stored. */
   policy: Uint8Array | null;
   /** The names of its tags, which the policy has only as ids. */
   tags: string[];
   /** The newest change in the state that it was weighed against; 0 where there was none. */
   before: number;
+  /** The change with the policy that the rules were made from; null where there was none, and for a release. */
+  base: number | null;
   release: string[];
+  /** Snapshots that would go, now or later, and forgotten ones whose data would. */
+  goes: string[];
 }
 
 /** What would become of the snapshots, by the engine and the facts that the service decides by. */

@@ -44,7 +44,7 @@ export const problems = words("problems", {
   "manifest-rejected": { title: "The service has rejected what was uploaded", advice: "Start the backup again: what is good stays and is not uploaded twice." },
   "state-older": { title: "The server shows an older state than this browser has seen", advice: "Nothing was signed. Ask whoever runs the server whether it was restored from a copy; \"copal check\" says what is missing." },
   "tags-malformed": { title: "These tags cannot be set", advice: "A tag has at most 4,096 bytes, and a snapshot at most 1,024 tags." },
-  "policy-changed": { title: "Somebody has changed rules or snapshots meanwhile", advice: "Nothing was signed. Look at the rules in force, and decide again." },
+  "policy-changed": { title: "Somebody has changed rules or snapshots meanwhile", advice: "Nothing was signed. Show anew what would go, and decide again." },
   "policy-malformed": { title: "These rules cannot be set", advice: "Look at the numbers and spans again." },
   damaged: { title: "Something stored is damaged", advice: "Run \"copal check --read-data\" beside the repository: then the next backup of a folder that still has the data mends it." },
   "descriptions-too-long": { title: "The descriptions of this device's snapshots are too long together", advice: "Forget older snapshots of this device. If its keys may be in other hands, revoke it." },

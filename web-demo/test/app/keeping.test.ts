@@ -7,7 +7,7 @@ import type { Acts, Decision, Foreseen, Plan } from "../../src/core/api";
 import { failure } from "../../src/core/problem";
 import { speak } from "../../src/words/language";
 import { kept } from "../../src/words/kept";
-import { KEPT } from "./harness/kept";
+import { KEPT, foresight } from "./harness/kept";
 import { administering, NOW, scripted } from "./harness/scripted";
 
 afterEach(() => speak("en"));
@@ -40,7 +40,7 @@ test("what is signed is what was foreseen", async () => {
   await one.foresee(PLAN);
   one.askToSign(true);
   await one.sign(null);
-  expect(signed).toEqual([{ policy: Uint8Array.of(1), tags: [], before: 7, release: [] }]);
+  expect(signed).toEqual([foresight(PLAN).decision]);
   expect([one.forecast.value, one.outcome.value]).toEqual([null, "set"]);
   await one.foresee({ release: ["snapshot-0"] });
   expect(one.forecast.value?.isAsked, "a release is asked at once").toBe(true);
@@ -59,11 +59,38 @@ test("a second click signs nothing a second time", async () => {
 });
 
 test("what was not signed stays to be asked, with the reason", async () => {
-  const { one } = keeping(async () => { throw failure("policy-changed"); });
+  const { one } = keeping(async () => { throw failure("busy"); });
   await one.foresee(PLAN);
   one.askToSign(true);
   await one.sign(null);
-  expect(one.forecast.value).toMatchObject({ isSigning: false, isAsked: true, problem: { code: "policy-changed" } });
+  expect(one.forecast.value).toMatchObject({ isSigning: false, isAsked: true, problem: { code: "busy" } });
+});
+
+/** A keeping, and how often it has read the rules. */
+function reading(acts: Partial<Acts>): { one: Keeping; reads: () => number } {
+  let reads = 0;
+  const kept: Acts["kept"] = async () => { reads += 1; return KEPT; };
+  return { one: new Keeping(scripted({ administer: administering({ kept, ...acts }) })), reads: () => reads };
+}
+const changed = async (): Promise<never> => { throw failure("policy-changed"); };
+const CHANGED = { at: "failed", problem: { code: "policy-changed" } };
+
+test.each<[string, Plan, boolean]>([["rules", PLAN, false], ["a release", { release: ["snapshot-0"] }, true]])("of %s that somebody's change has overtaken nothing foreseen can be signed, and the rules are read anew", async (_, plan, isAsked) => {
+  const { one, reads } = reading({ decide: changed });
+  await one.foresee(plan);
+  one.askToSign(true);
+  await one.sign(null);
+  expect(one.forecast.value).toMatchObject({ foresight: CHANGED, isAsked, isSigning: false, problem: null });
+  one.askToSign(true);
+  await one.sign(null);
+  expect(reads()).toBe(1);
+});
+
+test("where other rules are in force than were shown they are read anew", async () => {
+  const { one, reads } = reading({ foresee: changed });
+  await one.foresee(PLAN);
+  expect(one.forecast.value).toMatchObject({ foresight: CHANGED });
+  expect(reads()).toBe(1);
 });
 
 test("numbers read back as they were typed, and what is none is named", () => {

@@ -59,7 +59,10 @@ function page(before = () => {}) {
 
 beforeEach(() => {
   server.root = "roots/1";
-  server.states = { "roots/1": { head: 5, policy: 3, goes: false }, "roots/2": { head: 6, policy: 3, goes: true }, "roots/3": { head: 5, policy: 3, goes: false }, "roots/4": { head: 6, policy: 6, goes: true } };
+  server.states = {
+    "roots/1": { head: 5, policy: 3, goes: false }, "roots/2": { head: 6, policy: 3, goes: true }, "roots/3": { head: 5, policy: 3, goes: false }, "roots/4": { head: 6, policy: 6, goes: true },
+    "roots/5": { head: 6, policy: 3, goes: false }, "roots/6": { head: 6, policy: 6, goes: false },
+  };
 });
 
 const becomes = async (desk: Desk, plan: Plan) => (await keepings.foresee(desk, plan)).series[0]!.snapshots[0]!.becomes;
@@ -72,7 +75,7 @@ test("a plan is weighed against the newest state, also if the page has read an o
   expect([await becomes(desk, RULES), await becomes(desk, RELEASE)]).toEqual(["goes", "goes"]);
 });
 
-test.each([["rules", RULES], ["a release", RELEASE]])("of %s nothing is signed once somebody has signed a change since they were weighed", async (_, plan) => {
+test.each([["rules", RULES], ["a release", RELEASE]])("of %s nothing is signed once a change lets go what was said to stay, such as one that has removed a pin", async (_, plan) => {
   const early = page();
   const { decision } = await keepings.foresee(early.desk, plan);
   server.root = "roots/2";
@@ -81,6 +84,27 @@ test.each([["rules", RULES], ["a release", RELEASE]])("of %s nothing is signed o
   const late = page(() => (server.root = "roots/2"));
   await expect(keepings.decide(late.desk, decision, null)).rejects.toMatchObject({ problem: { code: "policy-changed" } });
   expect([early.signed, late.signed]).toEqual([[], []]);
+});
+
+test.each([["rules", RULES], ["a release", RELEASE]])("of %s a change that lets nothing more go is no hindrance, such as one by which a backup proves packs", async (_, plan) => {
+  const early = page();
+  const { decision } = await keepings.foresee(early.desk, plan);
+  const late = page(() => (server.root = "roots/5"));
+  await keepings.decide(late.desk, decision, null);
+  server.root = "roots/5";
+  await keepings.decide(early.desk, decision, null);
+  expect([early.signed, late.signed]).toEqual([[decision], [decision]]);
+});
+
+test("rules undo no others that somebody has set meanwhile, also if the same would go, and a release does not undo any", async () => {
+  const { desk, signed } = page();
+  const { decision: rules } = await keepings.foresee(desk, RULES);
+  const { decision: release } = await keepings.foresee(desk, RELEASE);
+  server.root = "roots/6";
+  await keepings.kept(desk);
+  await expect(keepings.decide(desk, rules, null)).rejects.toMatchObject({ problem: { code: "policy-changed" } });
+  await keepings.decide(desk, release, null);
+  expect(signed).toEqual([release]);
 });
 
 test("a state with new backups and without new changes is no reason not to sign", async () => {

@@ -157,7 +157,7 @@ test("rules that somebody else has set meanwhile are not undone", async () => {
   await click("Sign and set these rules");
   await page.getByText("Somebody has changed rules or snapshots meanwhile").waitFor();
   expect(policy()).toEqual(theirs);
-  await click("Cancel");
+  await click("Leave the rules as they are");
 });
 
 test("a guard that is lowered lingers, and the page says until when", async () => {

@@ -67,7 +67,7 @@ export const keepings = {
     else if (read.root !== newest) await readNewest(desk, read.told);
     const { keeping, told } = read!;
     const before = keeping.head;
-    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { policy: null, tags: [], before, release: plan.release });
+    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { plan, policy: null, tags: [], before, base: null, release: plan.release });
     const { counts, ...rules } = plan.rules;
     const policy = keeping.policy();
     if ((policy?.change ?? null) !== told) throw failure("policy-changed");
@@ -75,17 +75,22 @@ export const keepings = {
     const { tags = policy?.tags.length ? policyOf(policy, read!.tags).tags : undefined, ...terms } = plan.terms;
     const numbers = PERIODS.map((period) => numberOf(counts[period]));
     const facts = keeping.foresee({ ...rules, ...terms, counts: Float64Array.from(numbers), ...(tags && { tags: await tagIds(desk, tags) }) }, now);
-    return foresightOf(read!, facts, { policy: facts.policy, tags: [...new Set(tags?.flat())].filter((tag) => !isTagId(tag)), before, release: [] });
+    return foresightOf(read!, facts, { plan, policy: facts.policy, tags: [...new Set(tags?.flat())].filter((tag) => !isTagId(tag)), before, base: told, release: [] });
   },
 
-  /** Has a decision signed, unless somebody has signed a change since it was weighed: it could let go what was said to stay, or undo
-   * what somebody else has set. */
-  async decide({ site, sign }: Desk, decision: Decision, device: string | null): Promise<Changed> {
+  /** Has a decision signed, unless changes since it was weighed make it let go what was said to stay, or undo what somebody else has
+   * set. Devices sign changes that do neither: a backup may prove packs of others. */
+  async decide(desk: Desk, decision: Decision, device: string | null): Promise<Changed> {
+    const { site, sign } = desk;
+    const told = new Set(decision.goes);
     const check = async (own: number | null) => {
       const [keeping] = await openKeeping(site);
       const { head } = keeping;
       keeping.free();
-      if (head !== (own ?? decision.before)) throw failure("policy-changed");
+      if (head === (own ?? decision.before)) return;
+      const { decision: newer } = await keepings.foresee(desk, decision.plan);
+      const isSame = newer.base === decision.base && String(newer.policy) === String(decision.policy);
+      if (!isSame || newer.goes.some((id) => !told.has(id))) throw failure("policy-changed");
     };
     await check(null);
     const changed = await sign(decision, device, check);
@@ -208,7 +213,7 @@ function held({ names }: Pick<Read, "names">): (facts: HeldFacts) => Hold {
   };
 }
 
-function foresightOf(read: Read, facts: ForesightFacts, decision: Decision): Foresight {
+function foresightOf(read: Read, facts: ForesightFacts, decision: Omit<Decision, "goes">): Foresight {
   const found = new Map<string, Foreseen[]>();
   // By the time that the rules use: a device whose clock is fast makes no snapshot the newest.
   const newestFirst = [...facts.snapshots].sort((a, b) => b.time - a.time);
@@ -221,7 +226,8 @@ function foresightOf(read: Read, facts: ForesightFacts, decision: Decision): For
   const series = [...found].map(([of, snapshots]) => ({
     series: of, source: read.series.get(of)?.source ?? null, device: read.series.get(of)?.device ?? null, snapshots,
   }));
-  return { decision, series, holds: facts.held.map(held(read)), freed: facts.freed.length, lingers: facts.lingers as Lingers | null };
+  const goes = [...facts.snapshots.filter((one) => one.goes || one.goesLater).map(({ id }) => id), ...facts.freed];
+  return { decision: { ...decision, goes }, series, holds: facts.held.map(held(read)), freed: facts.freed.length, lingers: facts.lingers as Lingers | null };
 }
 
 function forget(): void {

@@ -59,7 +59,7 @@ export class Shelf {
     for (;;) {
       const answer = ask();
       if (answer.needs.length === 0) return answer;
-      // Somebody may have made pages that push each other out of what the engine keeps.
+      // Pages may push each other out of what the engine keeps: somebody has made them so, or the folder is very large.
       for (const { key, start } of answer.needs) {
         const at = `${key} ${start}`;
         const times = (asked.get(at) ?? 0) + 1;

@@ -27,8 +27,8 @@ export class ShareRun {
 
   constructor(
     private readonly site: Opened,
-    private readonly books: Books,
-    private readonly snapshot: string,
+    books: Books,
+    snapshot: string,
     private readonly entries: EntryId[],
     private readonly terms: ShareTerms,
   ) {

@@ -44,7 +44,7 @@ export const problems: typeof english = {
   "manifest-rejected": { title: "Der Dienst hat abgelehnt, was hochgeladen wurde", advice: "Starten Sie die Sicherung noch einmal: Was gut ist, bleibt und wird nicht zweimal hochgeladen." },
   "state-older": { title: "Der Server zeigt einen älteren Zustand, als dieser Browser gesehen hat", advice: "Es wurde nichts unterschrieben. Fragen Sie die Person, die den Server betreibt, ob er aus einer Kopie wiederhergestellt wurde; „copal check“ sagt, was fehlt." },
   "tags-malformed": { title: "Diese Schlagwörter sind nicht möglich", advice: "Ein Schlagwort hat höchstens 4.096 Bytes, ein Stand höchstens 1.024 Schlagwörter." },
-  "policy-changed": { title: "Inzwischen hat jemand Regeln oder Stände geändert", advice: "Es wurde nichts unterschrieben. Sehen Sie sich die geltenden Regeln an und entscheiden Sie neu." },
+  "policy-changed": { title: "Inzwischen hat jemand Regeln oder Stände geändert", advice: "Es wurde nichts unterschrieben. Lassen Sie sich noch einmal zeigen, was wegfällt, und entscheiden Sie neu." },
   "policy-malformed": { title: "Diese Regeln sind nicht möglich", advice: "Sehen Sie sich die Zahlen und Zeitspannen noch einmal an." },
   damaged: { title: "Etwas Gespeichertes ist beschädigt", advice: "Führen Sie dort, wo das Repository liegt, „copal check --read-data“ aus: Dann behebt die nächste Sicherung eines Ordners, der die Daten noch hat, den Schaden." },
   "descriptions-too-long": { title: "Die Beschreibungen der Stände dieses Geräts sind zusammen zu lang", advice: "Vergessen Sie ältere Stände dieses Geräts. Könnten seine Schlüssel in fremden Händen sein, schließen Sie es aus." },

@@ -31,7 +31,7 @@ export function foresight(plan: Plan, isLingering = false): Foresight {
   const foreseen = all.map(({ id, time, series }, at) => ({ series, one: { id, time, becomes: becomes(at), reasons: reasons(at), protection: becomes(at) === "later" ? { by: "young" as const, until: NOW + 9 * DAY } : null } }));
   const series = [...new Map(all.map(({ series, source, device }) => [series, { series, source, device }])).values()];
   return {
-    decision: { policy: "rules" in plan ? Uint8Array.of(1) : null, tags: [], before: 7, release: "release" in plan ? plan.release : [] },
+    decision: { plan, policy: "rules" in plan ? Uint8Array.of(1) : null, tags: [], before: 7, base: "rules" in plan ? 7 : null, release: "release" in plan ? plan.release : [], goes: foreseen.filter(({ one }) => one.becomes !== "stays").map(({ one }) => one.id) },
     series: series.map((of) => ({ ...of, snapshots: foreseen.filter((one) => one.series === of.series).map(({ one }) => one) })),
     holds: isLingering ? holds().slice(0, 1) : [], freed: "release" in plan ? 2 : 0, lingers: isLingering ? lingers() : null,
   };

@@ -31,7 +31,7 @@ export function Kept({ app }: { app: App }) {
       {kept.holds.length > 0 && <Holds keeping={keeping} holds={kept.holds} />}
       <InForce kept={kept} />
       {changing.value
-        ? <Change keeping={keeping} kept={kept} done={() => { changing.value = false; keeping.drop(); }} />
+        ? <Change key={kept.policy?.change} keeping={keeping} kept={kept} done={() => { changing.value = false; keeping.drop(); }} />
         : <div><button type="button" class="button" onClick={() => { changing.value = true; keeping.outcome.value = null; }}>{kept.policy ? words.changeRules : words.setRules}</button></div>}
       {forecast?.isAsked && <Ask app={app} keeping={keeping} kept={kept} forecast={forecast} signed={() => { changing.value = false; }} />}
     </>
