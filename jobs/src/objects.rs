@@ -18,10 +18,10 @@ use crate::share_id::ShareId;
 
 pub use copal_store::{list_after, list_all as list};
 
-/// A call of the store, or a job of many. A job is boxed, so that the many places that await it do not each compile all of it.
+/// A boxed future. Boxing compiles a job once, not in every crate that awaits it.
 pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
 
-/// A job that one thread awaits from begin to end.
+/// Like [`Call`], but stays on one thread.
 pub type Local<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + 'a>>;
 
 /// A bounded join: runs calls concurrently, at most [`Windows::at_once`](crate::faults::Windows) at a time, and returns

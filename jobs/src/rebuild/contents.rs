@@ -134,7 +134,7 @@ pub(super) async fn is_whole(job: &JobContext<'_>, name: &str, (id, length): (Pa
 /// The ids in the packs.
 pub(super) struct Contents<'a> {
     packs: &'a BTreeMap<PackId, Found>,
-    /// Packs that a prune was about to delete, and that may be all that it has left of something.
+    /// Recorded packs that were taken back after a refusal. A prune may have deleted other packs of the same snapshot.
     returned: &'a BTreeSet<PackId>,
     /// For each id of a domain, the tables and positions of its page copies; empty for chunks.
     ids: HashMap<(DomainId, ChunkId), Vec<(&'a PackTable, usize)>>,
