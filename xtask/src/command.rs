@@ -61,9 +61,10 @@ pub(crate) fn building(chosen: &[&str]) -> Command {
     linting(&[&["build", "--workspace", "--all-features", "--bench", "cold_start"], chosen].concat())
 }
 
-/// Builds a program as the suite has it.
-pub(crate) fn program(name: &str) -> Result<(), String> {
-    succeed(&mut building(&["--bin", name]))
+/// Builds the programs as the suite has them. All of them: for one alone cargo compiles hundreds of crates a second time, those
+/// with which procedural macros are built, and whatever such macros are used in.
+pub(crate) fn build_programs() -> Result<(), String> {
+    succeed(&mut building(&["--bins", "--lib"]))
 }
 
 const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::command::{count, program, target, workspace};
+use crate::command::{build_programs, count, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 use crate::tools;
@@ -12,7 +12,7 @@ pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up_deploy()?;
     let folder = workspace().join("deploy/tests");
     let python = environment("deploy-tools", &folder.join("requirements.txt"))?.join("python");
-    program("copal")?;
+    build_programs()?;
     let tools = target().join("tools");
     let mut tests = Command::new(python);
     tests.arg(folder.join("test_chart.py")).env("PYTHONDONTWRITEBYTECODE", "1");

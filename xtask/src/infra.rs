@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{count, output, program, succeed, target, workspace};
+use crate::command::{build_programs, count, output, succeed, target, workspace};
 use crate::environment::{environment, modules};
 use crate::tally::Tally;
 use crate::{archive, protection, tools};
@@ -55,8 +55,7 @@ pub(crate) fn run() -> Result<Tally, String> {
 fn account(place: &Path) -> Result<Command, String> {
     let infra = workspace().join("infra");
     let programs = environment("account", &infra.join("tests/account/requirements.txt"))?;
-    program("copal")?;
-    program("copal-lambda")?;
+    build_programs()?;
     // With a page and functions that are none.
     let release = infra.join("tests/release");
     let archive = archive::pack(&release.join("page"), &release.join("functions-arm64.zip"), &folder().join("aws"))?;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::command::{OWN, cargo, linting, output, program, succeed, target, workspace};
+use crate::command::{OWN, build_programs, cargo, linting, output, succeed, target, workspace};
 use crate::tally::Tally;
 
 /// Makes the documents of all libraries and of this program; a warning is a failure.
@@ -37,7 +37,7 @@ pub(crate) fn check() -> Result<Tally, String> {
 
 /// Writes the list anew.
 pub(crate) fn write() -> Result<(), String> {
-    program(LISTER)?;
+    build_programs()?;
     document()?;
     fs::write(list(), items()?).map_err(|error| format!("{}: {error}", list().display()))
 }

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{cargo, count, program, succeed, target, workspace};
+use crate::command::{build_programs, cargo, count, succeed, target, workspace};
 use crate::tally::Tally;
 use crate::{tools, wasm};
 
@@ -22,7 +22,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
 /// Tests what has logic in Node, and the whole with the built command in Chromium.
 pub(crate) fn test() -> Result<Tally, String> {
     // First, while cargo is free: soon it compiles the tests for minutes.
-    program("copal")?;
+    build_programs()?;
     build()?;
     let mut tally = vitest(&[])?;
     tally += vitest(&["--config", "vitest.e2e.config.ts"])?;

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{building, count, succeed, target, workspace};
+use crate::command::{build_programs, count, succeed, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 
 /// Builds the extension and the command, and runs the package's tests.
 pub(crate) fn run() -> Result<Tally, String> {
-    succeed(&mut building(&["--bins", "--lib"]))?;
+    build_programs()?;
     let room = package()?;
     let python = environment("python", &folder().join("requirements.txt"))?.join("python");
     let mut tests = Command::new(python);

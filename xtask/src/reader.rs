@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::command::{count, program, target, workspace};
+use crate::command::{build_programs, count, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 
@@ -11,7 +11,7 @@ pub(crate) fn run() -> Result<Tally, String> {
     let folder = workspace().join("tests/reader");
     let python = environment("reader", &folder.join("requirements.txt"))?.join("python");
     // It restores what the command saves.
-    program("copal")?;
+    build_programs()?;
     let mut command = Command::new(python);
     command.arg(folder.join("test_golden.py")).current_dir(workspace()).env("PYTHONDONTWRITEBYTECODE", "1");
     command.env("CARGO_TARGET_DIR", target());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::archive::copy_folder;
-use crate::command::{output, program, succeed, target, workspace};
+use crate::command::{build_programs, output, succeed, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 
@@ -37,7 +37,7 @@ const SHOWN: [&str; 19] = [
 /// Builds the site in `site/book` in the target directory and checks it.
 pub(crate) fn run() -> Result<Tally, String> {
     let programs = environment("site-tools", &workspace().join("docs/site/requirements.txt"))?;
-    program("copal")?;
+    build_programs()?;
     let room = target().join("site");
     let contents = stage(&room)?;
     let mut tally = Tally::default();

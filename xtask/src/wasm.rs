@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{cargo, output, program, succeed, target, workspace};
+use crate::command::{build_programs, cargo, output, succeed, target, workspace};
 use crate::environment::environment;
 use crate::module::Module;
 use crate::tally::Tally;
@@ -66,7 +66,7 @@ pub(crate) fn missing() -> Option<PathBuf> {
 
 /// Makes the package.
 pub(crate) fn build() -> Result<(), String> {
-    program("copal-wasm-bindgen")?;
+    build_programs()?;
     LOADED.iter().try_for_each(Loaded::build)?;
     let licences = ["LICENSE-APACHE", "LICENSE-MIT"].map(|name| workspace().join(name));
     for file in
@@ -180,7 +180,7 @@ fn room(name: &str) -> Result<PathBuf, String> {
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(place.join("home")).map_err(|error| format!("{}: {error}", place.display()))?;
     std::fs::write(place.join("password"), "sch\u{f6}ne Worte").map_err(|error| error.to_string())?;
-    program("copal")?;
+    build_programs()?;
     Ok(place)
 }
 

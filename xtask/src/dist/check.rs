@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::targets::{TARGETS, Target};
 use super::{Release, fresh, key_of, read};
-use crate::command::{cargo, count, output, program, succeed, target as build_folder, workspace};
+use crate::command::{build_programs, cargo, count, output, succeed, target as build_folder, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
 use crate::tools;
@@ -15,7 +15,7 @@ use crate::tools;
 /// with the script alone a release is packed twice and compared.
 pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up_packages()?;
-    program("copal")?;
+    build_programs()?;
     let work = build_folder().join("packages");
     fresh(&work)?;
     let stripped = work.join("copal");
