@@ -27,11 +27,12 @@ impl<K: Clone + Eq + core::hash::Hash, V> Recent<K, V> {
         self.values.get(key).map(|(value, _)| value)
     }
 
+    /// Adds a value, unless there is one: what a key names is always the same.
     pub(super) fn put(&mut self, key: K, value: V, bytes: usize) {
-        if let Some((_, before)) = self.values.insert(key.clone(), (value, bytes)) {
-            self.taken -= before;
-            self.order.retain(|one| *one != key);
+        if self.values.contains_key(&key) {
+            return;
         }
+        self.values.insert(key.clone(), (value, bytes));
         self.order.push_back(key);
         self.taken += bytes;
         while self.values.len() > self.most || self.taken > self.room && self.values.len() > 1 {
@@ -85,8 +86,8 @@ mod tests {
         }
         let kept = |recent: &Recent<i32, _>| (0..9).filter(|key| recent.get(key).is_some()).collect::<Vec<_>>();
         assert_eq!(kept(&recent), [3, 4]);
-        recent.put(3, "heavier", 60);
-        assert_eq!((kept(&recent), recent.taken), (vec![3, 4], 100));
+        recent.put(3, "light", 40);
+        assert_eq!((kept(&recent), recent.taken), (vec![3, 4], 80), "it is there already");
         recent.put(7, "heavier than all the room", 1_000);
         assert_eq!((kept(&recent), recent.taken), (vec![7], 1_000));
         recent.put(8, "light", 40);
