@@ -1,4 +1,4 @@
-//! What holds for records of every kind: no change of a byte goes unnoticed, and there is one way to write each value.
+//! Records of every kind: a reader notices each changed byte, and a writer writes each value in one way only.
 
 use crate::samples::*;
 use copal_format::change::Change;

@@ -310,7 +310,7 @@ impl<'s> Found<'s> {
             Ok(stat) => return Some(stat),
             Err(error) if error.kind() != io::ErrorKind::NotFound => self.unreadable(path.clone(), error),
             Err(error) if branch.is_none() && directory.content == Content::Everything => {
-                // Patterns come after the look if the name has no type. A name that they exclude need not be found.
+                // Without a type the look comes before the patterns. A missing name that they exclude is not reported.
                 if kind == Kind::Unknown && directory.leaves_out(path, false, options) {
                     return None;
                 }

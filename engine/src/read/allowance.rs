@@ -39,7 +39,7 @@ impl Allowance {
 
 /// Bytes for each snapshot. Most descriptions take 500 bytes; one with a list of 1,000 paths takes this much.
 const EACH: u64 = 64 << 10;
-/// Bytes of memory that each path, tag, pattern and marker takes besides its own.
+/// Bytes of memory that each path, tag, pattern and marker takes besides its own text.
 const OVERHEAD: usize = 40;
 
 #[cfg(test)]

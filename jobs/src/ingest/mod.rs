@@ -67,8 +67,7 @@ pub struct Report {
 
 /// Decides the manifests of the clients in scope, and folds in new changes and expiries. Returns the receipts.
 ///
-/// `is_attested` says whether a pack's stored bytes are known to have the hash of its name, because this process made
-/// them or the store attests it. Such packs are not read again.
+/// `is_attested` says whether this process made a pack, or the store attests its hash. Such packs are not read again.
 pub async fn ingest(
     job: &JobContext<'_>,
     by: IngestBy,
@@ -140,8 +139,7 @@ async fn go(
         let base = View { root: view.root.clone(), unreached: view.unreached.clone(), ..View::default() };
         let is_old = async { if was_known { view::is_superseded(job.store, &base).await } else { Ok(false) } };
         let (pass, is_old) = futures::join!(Pass::new(job, view, by, is_attested, &hashed), is_old);
-        // A view loaded long ago is useful only while its root is the newest. If another root has the next number by
-        // now, the root written here does not win.
+        // An old view is useful only while its root is the newest: a root that is written on another one does not win.
         if is_old? {
             continue;
         }
@@ -335,8 +333,7 @@ impl<'a> Pass<'a> {
                     let place = (client, number + 1, before);
                     match self.judge(place, &bytes, record.as_ref(), findings.take()).await? {
                         Judged::Decided(verdict) => verdict,
-                        // A waiting manifest stops only its own client: the claim may be false, and must not stop
-                        // others.
+                        // A waiting manifest stops only its own client: the claim may be false.
                         Judged::Waits(evidence) if self.is_alone => return Err(JobError::StateLost { evidence }),
                         Judged::Waits(evidence) => {
                             self.refused.push((layout::manifest(client, number + 1), evidence));

@@ -129,7 +129,7 @@ async fn go(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Resu
     let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
     let Folded { proposal, unanswered, mut report, .. } = loop {
         let folded = fold(job, &read, &deleted, report.clone()).await?;
-        // A recorded name may not be deleted yet. An object that still exists counts if it is needed.
+        // A prune may have recorded an object without deleting it. It counts if something is lost or refused without it.
         if !deleted.take_back(job, (&folded.proposal, &folded.refused)).await? {
             break folded;
         }

@@ -86,7 +86,7 @@ export class Keeping {
         this.forecast.value = { ...forecast, isSigning: false, problem };
         return;
       }
-      // What was foreseen does not count any more. Another release is asked for from the list.
+      // The list that the person has seen is wrong by now: the rules are read anew, a release is begun anew in the list.
       this.forecast.value = { ...forecast, foresight: { at: "failed", problem }, isAsked: "release" in forecast.plan, problem: null };
       await this.load();
     }

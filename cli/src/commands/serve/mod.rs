@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
     if let (Some(store), None) = (&found, &facts)
         && holds_clients_or_packs(store.as_ref())?
     {
-        let remedy = "write a new one with \"copal repair\", at the store";
+        let remedy = "run \"copal repair\" directly on the store to write a new one";
         return Err(refused(format!("{location} holds a repository, but the descriptors are gone: {remedy}")));
     }
     let owner = match &facts {

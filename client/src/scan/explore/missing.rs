@@ -44,7 +44,7 @@ impl<'s> Found<'s> {
     /// Looks again at the name of an event. If the look gives a result, the event tells it.
     fn second_look(&mut self, at: usize, names: &Names, directory: &Directory<'s>, options: &'s ScanOptions) -> Seen {
         let ScanEvent::Unreadable { path, .. } = &self.events[at] else { return Seen::Told };
-        // A found name does not count as vanished: the directory may be another one of the same path and names by now.
+        // A name that is found is never dropped: the directory may have been replaced by one with the same names.
         if !names.contains(path.name()) {
             return Seen::Nothing;
         }
@@ -55,7 +55,7 @@ impl<'s> Found<'s> {
                 self.events[at] = ScanEvent::Unreadable { path, error };
                 Seen::Told
             }
-            // Its content would be a task between events that are already there. It stays told as unreadable.
+            // The content of a directory cannot be inserted here, so the directory is reported as unreadable.
             Ok(stat) if stat.is_directory() => Seen::Told,
             Ok(stat) => {
                 let end = self.events.len();

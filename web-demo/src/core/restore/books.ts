@@ -77,17 +77,8 @@ export class Books {
   directory(snapshot: string, directory: EntryId, after: string | null, limit: number): Promise<DirectoryPage> {
     return this.#inTurn(async () => {
       const [tree, shelf] = await this.#tree(snapshot);
-      const most = Math.min(Math.max(limit, 1), PAGE);
-      const entries: Entry[] = [];
-      const damaged = new Set<string>();
-      // The engine hands over what it has found before it reads more.
-      do {
-        const part = await shelf.answer(() => tree.list(directory, after, most - entries.length));
-        entries.push(...part.entries.map(entryOf));
-        part.damaged.forEach((what) => damaged.add(what));
-        after = part.next ?? null;
-      } while (after !== null && entries.length < most);
-      return { entries, next: after, total: null, damage: damageOf(damaged) };
+      const page = await shelf.answer(() => tree.list(directory, after, Math.min(Math.max(limit, 1), PAGE)));
+      return { entries: page.entries.map(entryOf), next: page.next ?? null, total: null, damage: damageOf(page.damaged) };
     });
   }
 
