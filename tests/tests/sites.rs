@@ -106,7 +106,7 @@ fn a_cloud_keeps_a_repository(server: &Emulator) {
     let machine = Machine::new(&server.url(server.address(), "mine"), server.environment(server.address()));
     machine.goes_round();
     machine.survives_kills();
-    machine.heals(&server.store("mine"));
+    machine.heals(server.store("mine"));
     let line = long_line(server.address(), EACH_WAY);
     let far = Machine::new(&server.url(line, "far"), server.environment(line));
     is_no_slower_than_its_round_trips(&far);
@@ -119,7 +119,7 @@ fn a_repository_behind_sftp_goes_round_survives_kills_and_heals() {
     let machine = at(&server, server.address(), &root);
     machine.goes_round();
     machine.survives_kills();
-    machine.heals(&server.store(&root));
+    machine.heals(server.store(&root));
     // The disk is not mounted there: nobody makes another repository in its place.
     std::fs::rename(&root, place.path().join("unmounted")).expect("it is ours");
     let refused = machine.try_to_init(&[]);

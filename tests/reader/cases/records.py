@@ -35,6 +35,12 @@ def signed(number, kind, body, key):
     return b"copalrec" + bytes([number, 1]) + u32(len(encoded)) + encoded + signature
 
 
+def golden(record):
+    """The hash that the golden test names for a record."""
+    words = literals(FILE, "records_are_as_they_always_were")
+    return words[words.index(record) + 1]
+
+
 def name(folder, *parts):
     """An object's name."""
     return "/".join([folder] + [f"{part:020}" if isinstance(part, int) else part.hex() for part in parts])
@@ -56,12 +62,12 @@ class Records(unittest.TestCase):
             8: [128, 64, 4096, 65536], 9: public(OWNER), 10: bytes(i % 256 for i in range(1216)), 11: 1, 12: b"\x12" * 32,
             13: b"\x13" * 16, 14: 3, 15: 262144,
         }
-        expected = literals(FILE, "descriptor_is_as_it_always_was")[0]
+        expected = golden("descriptor")
         record = self.check(signed(1, "descriptor", body, OWNER), name("copal", 1), expected, OWNER)
         self.assertEqual(record["ingest_by"], "service")
 
     def test_client_records(self):
-        hashes = literals(FILE, "client_records_are_as_they_always_were")
+        hashes = [golden(f"client, {state}") for state in ("enrolled", "joined", "revoked")]
         body = {0: CLIENT, 1: 1, 2: b"sealed name", 3: 1, 4: b"\x14" * 16, 7: TIME, 9: public(ENROLLMENT), 10: 0, 12: ENDS}
         self.check(signed(2, "client", body, OWNER), name("clients", CLIENT, 1), hashes[0], OWNER)
         del body[9], body[12]
@@ -80,12 +86,12 @@ class Records(unittest.TestCase):
             0: CLIENT, 1: 2, 2: b"\x17" * 32, 3: b"\x14" * 16, 4: [300, b"\x18" * 32],
             5: [[b"\x1a" * 32, 33_554_432], [b"\x19" * 32, 1]], 6: snapshot,
         }
-        expected = literals(FILE, "manifest_is_as_it_always_was")[0]
+        expected = golden("manifest")
         stored = signed(3, "manifest", body, DEVICE)
         record = self.check(stored, name("manifests", CLIENT, 2), expected, DEVICE)
         self.assertEqual(record["snapshot"]["counter"], 70_000)
         snapshot[8] = [79_872, 1_308_622_848, 209_715_200]
-        expected = literals(FILE, "manifest_that_tells_its_extent_is_as_it_always_was")[0]
+        expected = golden("manifest that tells its extent")
         self.check(signed(3, "manifest", body, DEVICE), name("manifests", CLIENT, 2), expected, DEVICE)
         with self.assertRaisesRegex(Damage, "number in the body is 2"):
             Record(stored, name("manifests", CLIENT, 3))
@@ -99,7 +105,7 @@ class Records(unittest.TestCase):
         operations = [[1, snapshots], [2, []], [3, snapshots], [4, snapshots]]
         operations += [[5, snapshots, tag, [b"\x1e" * 16]], [6, b"policy"]]
         body = {0: 1, 1: bytes(32), 2: CLIENT, 3: TIME, 4: operations}
-        expected = literals(FILE, "change_is_as_it_always_was")[0]
+        expected = golden("change")
         record = self.check(signed(4, "change", body, DEVICE), name("changes", 1), expected, DEVICE)
         self.assertEqual([operation[0] for operation in record["operations"]], ["forget", "undelete", "pin", "unpin", "tag", "policy"])
 
@@ -115,7 +121,7 @@ class Records(unittest.TestCase):
             [10, [[CLIENT, 2], [CLIENT, 3]], [1], OWNER.sign(label("accept-loss") + place + losses)],
         ]
         body = {0: 2, 1: b"\x23" * 32, 2: CLIENT, 3: TIME, 4: operations}
-        expected = literals(FILE, "change_that_the_owner_signs_too_is_as_it_always_was")[0]
+        expected = golden("change that the owner signs too")
         record = self.check(signed(4, "change", body, DEVICE), name("changes", 2), expected, DEVICE)
         self.assertEqual([operation[0] for operation in record["operations"]], ["owner_policy", "release", "accept_loss"])
         for losses in ([[CLIENT, 1 << 53]], []), ([], [1 << 53]):
@@ -130,7 +136,7 @@ class Records(unittest.TestCase):
         encoded = encode_cbor(body)
         stored = b"copalrec" + bytes([16, 1]) + u32(len(encoded)) + encoded
         stored += sha256(stored)
-        self.assertEqual(sha256(stored).hex(), literals(FILE, "receipt_is_as_it_always_was")[0])
+        self.assertEqual(sha256(stored).hex(), golden("receipt"))
         self.assertEqual(Record(stored, name("receipts", CLIENT, 2))["outcome"], "rejected")
 
     def test_expiry(self):

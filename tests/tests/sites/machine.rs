@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use bytes::Bytes;
+use copal_store::retry::{Backoff, Retry, ThreadPause};
 use copal_store::{Store, list_all};
 use copal_tests::kit::Random;
 use copal_tests::kit::machine::{self, contents, succeeded};
@@ -136,11 +137,13 @@ impl Machine {
     }
 
     /// The largest pack is gone, then another has other bytes: check says so, and the next backup heals it.
-    pub(crate) fn heals(&self, store: &impl Store) {
+    pub(crate) fn heals(&self, store: impl Store) {
+        // A server may close a connection that is about to be used again.
+        let store = Retry::new(store, Backoff::default(), ThreadPause);
         for harm in ["delete", "alter"] {
             self.write("precious", 2 << 20, harm.len() as u64);
             self.backup();
-            let packs = block_on(list_all(store, "packs/")).expect("list");
+            let packs = block_on(list_all(&store, "packs/")).expect("list");
             let largest = packs.into_iter().max_by_key(|pack| pack.stat.length).expect("there are packs").key;
             let mut bytes = block_on(store.read(&largest)).expect("read").to_vec();
             block_on(store.delete(&largest)).expect("delete");
