@@ -15,6 +15,8 @@ export class Upkeep {
   readonly #ended: () => Promise<unknown>;
   #turn = 0;
   #isFollowing = false;
+  /** The jobs whose end is awaited. */
+  #followed: ScheduledJob["job"][] = [];
 
   constructor(core: Core, ended: () => Promise<unknown>, pause = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, AGAIN))) {
     this.#core = core;
@@ -25,7 +27,24 @@ export class Upkeep {
   /** Asks anew, and follows what runs. */
   async load(): Promise<void> {
     await this.#ask();
-    if (this.#running.length > 0) await this.#follow();
+    if (this.#isFollowing) return;
+    this.#isFollowing = true;
+    const turn = this.#turn;
+    try {
+      for (;;) {
+        const running = this.#running;
+        const hasEnded = this.#followed.some((job) => !running.includes(job));
+        this.#followed = running;
+        if (hasEnded) await this.#ended();
+        if (this.#followed.length === 0) return;
+        await this.#pause();
+        if (turn !== this.#turn) return;
+        await this.#ask();
+      }
+    } finally {
+      // After a lock another one follows.
+      if (turn === this.#turn) this.#isFollowing = false;
+    }
   }
 
   /** Says when the service has taken the order. */
@@ -37,6 +56,8 @@ export class Upkeep {
       await this.#core.orderJob(job);
       if (turn !== this.#turn) return;
       this.ordered.value = null;
+      // It runs from the order on, and may have ended before the service is asked for it.
+      this.#followed = [...this.#followed, job];
       started();
     } catch (thrown) {
       if (turn !== this.#turn) return;
@@ -44,13 +65,14 @@ export class Upkeep {
       // The answer to an order may be lost on the way, and the page orders again: what was wanted runs.
       this.ordered.value = this.#running.includes(job) ? null : { job, problem: problemOf(thrown) };
     }
-    // The service may not have begun it yet: it tells of an ordered job as running from the order on.
     await this.load();
   }
 
   /** What a page that locks must let go of. */
   forget(): void {
     this.#turn += 1;
+    this.#isFollowing = false;
+    this.#followed = [];
     this.service.value = { at: "asking" };
     this.ordered.value = null;
   }
@@ -67,23 +89,6 @@ export class Upkeep {
       const isWorse = asked.at === "failed" && this.service.value.at === "here";
       if (turn === this.#turn && !isWorse) this.service.value = asked;
     });
-  }
-
-  async #follow(): Promise<void> {
-    if (this.#isFollowing) return;
-    this.#isFollowing = true;
-    const turn = this.#turn;
-    try {
-      for (let before = this.#running; before.length > 0; before = this.#running) {
-        await this.#pause();
-        if (turn !== this.#turn) return;
-        await this.#ask();
-        const ended = before.filter((job) => !this.#running.includes(job));
-        if (turn === this.#turn && ended.length > 0) await this.#ended();
-      }
-    } finally {
-      this.#isFollowing = false;
-    }
   }
 }
 

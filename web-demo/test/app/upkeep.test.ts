@@ -1,6 +1,6 @@
 /** Upkeep: a job that is ordered is followed to its end, and a refusal is said. */
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Core, Service } from "../../src/core/api";
 import { Upkeep } from "../../src/app/upkeep";
 import { failure } from "../../src/core/problem";
@@ -20,6 +20,12 @@ test("a job is ordered once and followed until it ends", async () => {
   await Promise.all([one.order("check", started), one.order("check", started)]);
   expect([ordered, state, one.ordered.value]).toEqual([["check"], { started: 1, ended: 1 }, null]);
   expect(looks).toBeGreaterThan(3);
+});
+
+test("of a job that has ended before the service is asked for it, the end is told too", async () => {
+  const { state, started, upkeep: one } = upkeep({ orderJob: async () => undefined, service: async () => running(false) });
+  await one.order("check", started);
+  expect(state).toEqual({ started: 1, ended: 1 });
 });
 
 test("a refusal is said, and not where the job that was wanted runs anyway", async () => {
@@ -49,4 +55,20 @@ test("what comes after a lock is dropped", async () => {
   answer(SERVICE);
   await loading;
   expect(one.service.value.at).toBe("asking");
+});
+
+test("after a lock a job is followed anew", async () => {
+  const pauses: (() => void)[] = [];
+  let ended = 0;
+  let isRunning = true;
+  const one = new Upkeep(scripted({ service: async () => running(isRunning) }), async () => { ended += 1; }, () => new Promise<void>((resolve) => pauses.push(resolve)));
+  void one.load();
+  await vi.waitFor(() => expect(pauses.length).toBe(1));
+  one.forget();
+  const again = one.load();
+  await vi.waitFor(() => expect(pauses.length).toBe(2));
+  isRunning = false;
+  for (const go of pauses) go();
+  await again;
+  expect(ended).toBe(1);
 });
