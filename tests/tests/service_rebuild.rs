@@ -18,6 +18,7 @@ use copal_jobs::rebuild::rebuild;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use copal_tests::kit::craft::{data_pack, id, tree_pack};
+use copal_tests::kit::repository::key;
 use copal_tests::kit::{DAY, Tree, World, files};
 use futures::executor::block_on;
 
@@ -97,6 +98,24 @@ fn a_record_that_names_what_kept_snapshots_need_takes_nothing_from_them() {
     world.wait_and_prune(3, DAY * 8);
     assert_eq!(ids.map(|id| world.restore(id)), [Ok(first), Ok(second)]);
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn a_recorded_pack_whose_table_cannot_be_read_may_hold_what_a_kept_snapshot_needs() {
+    let (world, client) = World::with_client();
+    let kept = world.back_up(&client, &files(1, 4));
+    let name = world.packs(PackKind::Data).remove(0);
+    let names = vec![Prunable::parse(&name).unwrap()];
+    let record = Deletion { root_number: world.view().number(), random: [1; 16], time: Time(0), names, baseline: None };
+    world.put(&record.name(), record.encode());
+    let whole = world.read(&name);
+    world.store.corrupt(&key(&name), |bytes| bytes.truncate(bytes.len() - 40)).unwrap();
+    let report = world.rebuild_without(&["roots/", "index/", "state/"]);
+    assert_eq!(world.snapshot(kept).state, SnapshotState::Kept, "{report:?}");
+    assert!(world.view().state.doomed.is_empty(), "its name is not spent");
+    world.store.corrupt(&key(&name), |bytes| *bytes = whole).unwrap();
+    assert_eq!(world.rebuild().lost, 0);
+    assert_eq!(world.restore(kept), Ok(files(1, 4)));
 }
 
 #[test]

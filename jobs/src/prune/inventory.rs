@@ -75,7 +75,11 @@ impl Part<'_> {
             let calls = some.iter().map(|(id, record)| async move {
                 let name = layout::pack(record.place, **id);
                 if self.stored.length(&name).is_none() && !record.is_missing {
-                    objects::prove_absent(self.job.store, &name).await?;
+                    match objects::prove_absent(self.job.store, &name).await {
+                        // A check knows already that the store does not give it.
+                        Err(error) if record.is_damaged => drop(error.blame()?),
+                        absent => absent?,
+                    }
                 }
                 let is_known = known.get(id).is_some() || known.has_refused(id);
                 let is_needed = record.kind == PackKind::Tree && !is_known;

@@ -43,9 +43,10 @@ impl Deleted {
         Ok(deleted)
     }
 
-    /// Lets recorded packs count again if they still exist: in each domain, all of them if one holds an id that the
-    /// folded state lacks, or if something of the domain was `refused`. Returns whether there are any; then the state
-    /// must be folded again.
+    /// If anything is lost or was `refused`, lets recorded packs count again that still exist: in each domain, all of
+    /// them if one holds an id that the folded state lacks, or if something of the domain was refused. Those with an
+    /// unreadable table always: they may hold what is lost. Returns whether there are any; then the state must be
+    /// folded again.
     pub(super) async fn take_back(
         &mut self,
         job: &JobContext<'_>,
@@ -54,6 +55,7 @@ impl Deleted {
         let lost: BTreeSet<(DomainId, ChunkId)> = lost_of(proposal).collect();
         let mut domains: BTreeMap<DomainId, (bool, Vec<(Prunable, PackId)>)> = BTreeMap::new();
         let is_settled = lost.is_empty() && refused.is_empty();
+        let mut is_any_new = false;
         for folder in if is_settled { [].as_slice() } else { &["packs/", "moved/"] } {
             for listed in objects::list(job.store, folder).await? {
                 let Some(name) = Prunable::parse(listed.key.as_str()).filter(|name| self.names.contains(name)) else {
@@ -64,6 +66,7 @@ impl Deleted {
                     Ok(table) => table,
                     Err(error) => {
                         error.blame()?;
+                        is_any_new |= self.names.remove(&name);
                         continue;
                     }
                 };
@@ -72,7 +75,6 @@ impl Deleted {
                 names.push((name, id));
             }
         }
-        let mut is_any_new = false;
         for (domain, (is_needed, names)) in domains {
             if !is_needed && !refused.contains(&domain) {
                 continue;
