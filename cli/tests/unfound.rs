@@ -22,6 +22,8 @@ struct Listed {
     answers: &'static [Answer],
     opened: Arc<AtomicU64>,
     looked_up: AtomicUsize,
+    /// Which of the next look-ups does not find it; 0 for none.
+    failing: Arc<AtomicUsize>,
 }
 
 /// An answer to a look-up: an error, or the file.
@@ -29,7 +31,7 @@ type Answer = Result<(), Errno>;
 
 impl Listed {
     fn new(times: u64, answers: &'static [Answer]) -> Self {
-        Self { times, answers, opened: Arc::default(), looked_up: AtomicUsize::new(0) }
+        Self { times, answers, opened: Arc::default(), looked_up: AtomicUsize::new(0), failing: Arc::default() }
     }
 
     fn mount(self, at: &Path) -> BackgroundSession {
@@ -104,6 +106,25 @@ fn a_name_that_is_never_found_is_told_though_a_list_of_changes_lacks_it() {
     session.umount_and_join().unwrap();
 }
 
+#[test]
+fn a_name_of_a_list_of_changes_that_is_not_found_once_stays() {
+    let machine = Machine::new();
+    let files = Listed::new(u64::MAX, &[Ok(())]);
+    let failing = Arc::clone(&files.failing);
+    let session = files.mount(&machine.path("source"));
+    fs::write(machine.path("list"), "source/lost\nsource/there\n").unwrap();
+    let path = machine.path("source/lost").display().to_string();
+    // While the list is looked at, while the scan looks, and not at all.
+    for at in 1..=3 {
+        machine.ok(&["backup", "source", "--changed-from", "list"]);
+        failing.store(at, Ordering::Relaxed);
+        let ran = machine.run(&["backup", "source", "--changed-from", "list", "--json"]).exits(0);
+        assert_eq!(ran.json()["narrowed"], true, "{ran}");
+        assert_eq!(machine.ok(&["dump", &format!("latest:{path}")]), "there", "{at}");
+    }
+    session.umount_and_join().unwrap();
+}
+
 fn attributes(inode: INodeNo) -> FileAttr {
     let is_top = inode == INodeNo::ROOT;
     FileAttr {
@@ -130,6 +151,9 @@ impl Filesystem for Listed {
         let (inode, answer) = if name == THERE {
             (INodeNo(2), Ok(()))
         } else if name == LOST {
+            if self.failing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) == Ok(1) {
+                return reply.error(Errno::ENOENT);
+            }
             let at = self.looked_up.fetch_add(1, Ordering::Relaxed).min(self.answers.len() - 1);
             (INodeNo(3), self.answers[at])
         } else {

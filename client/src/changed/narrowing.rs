@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use copal_engine::backup::change::TICK;
@@ -127,8 +128,8 @@ impl Narrowing {
         let troubles = troubles.iter().map(|bytes| TreePath::new(bytes.clone()).map_err(|_| Gap::NoNote));
         let troubles: BTreeSet<TreePath> = troubles.collect::<Result<_, _>>()?;
         listed.extend(troubles.iter().cloned());
-        let mut look =
-            Look { options, roots: &roots, pages, root, begun, scope: Scope::default(), seen: BTreeMap::new() };
+        let (scope, seen, lost) = (Scope::default(), BTreeMap::new(), BTreeMap::new());
+        let mut look = Look { options, roots: &roots, pages, root, begun, scope, seen, lost };
         for root in &roots {
             let mut above = root.parent();
             while let Some(path) = above.filter(|path| look.scope.at(path).is_none()) {
@@ -144,14 +145,13 @@ impl Narrowing {
             }
             if let Some(root) = root_of(&roots, path) {
                 look.path(root, path, true)?;
-                match look.scope.at(path).filter(|_| troubles.contains(path)) {
-                    // A directory that could not be listed then may still have the same times.
-                    Some(Extent::Entry) => look.scope.add(path.clone(), Extent::Whole),
-                    Some(Extent::Gone) => look.above_lost(path),
-                    _ => {}
+                // A directory that could not be listed then may still have the same times.
+                if look.scope.at(path) == Some(Extent::Entry) && troubles.contains(path) {
+                    look.scope.add(path.clone(), Extent::Whole);
                 }
             }
         }
+        look.above_lost();
         let mut scope = look.scope;
         scope.finish();
         Ok(scope)
@@ -179,6 +179,8 @@ struct Look<'a> {
     begun: Time,
     scope: Scope,
     seen: BTreeMap<TreePath, Option<EntryStat>>,
+    /// The paths that are not found, by the directories above them.
+    lost: BTreeMap<TreePath, Vec<TreePath>>,
 }
 
 impl Look<'_> {
@@ -206,7 +208,12 @@ impl Look<'_> {
     }
 
     fn extent(&mut self, path: &TreePath, device: Option<u64>, is_known: bool, is_listed: bool) -> Result<Extent, Gap> {
-        let Some(stat) = self.stat(path)? else { return Ok(Extent::Gone) };
+        let Some(stat) = self.stat(path)? else {
+            if let Some(above) = path.parent().filter(|_| !self.roots.contains(path)) {
+                self.lost.entry(above).or_default().push(path.clone());
+            }
+            return Ok(Extent::Gone);
+        };
         let is_directory = stat.is_directory();
         if !is_directory && stat.links > 1 {
             return Err(Gap::Links(source_of(path)));
@@ -237,15 +244,23 @@ impl Look<'_> {
         Ok(if is_same { Extent::Entry } else { Extent::Whole })
     }
 
-    /// Adds the whole directory above a path that is not found, unless the directory no longer lists the name. Only a walk
-    /// reports a name that is listed and never found.
-    fn above_lost(&mut self, path: &TreePath) {
-        let above = path.parent().filter(|above| self.scope.at(above) == Some(Extent::Entry));
-        let Some(above) = above.filter(|_| !self.roots.contains(path)) else { return };
-        let is_unlisted = open::quietly(&self.options.as_path.source_of(&above), OFlags::DIRECTORY)
-            .is_ok_and(|fd| matches!(Names::read(&fd), (names, Ok(())) if !names.contains(path.name())));
-        if !is_unlisted {
-            self.scope.add(above, Extent::Whole);
+    /// Adds the whole directory above a path that is not found, unless the directory no longer lists the name. Such a
+    /// name may be found at the next look, and only a walk reports one that never is.
+    fn above_lost(&mut self) {
+        for (above, paths) in mem::take(&mut self.lost) {
+            if self.scope.at(&above) != Some(Extent::Entry) {
+                continue;
+            }
+            let is_unlisted =
+                open::quietly(&self.options.as_path.source_of(&above), OFlags::DIRECTORY).is_ok_and(|fd| {
+                    match Names::read(&fd) {
+                        (names, Ok(())) => paths.iter().all(|path| !names.contains(path.name())),
+                        _ => false,
+                    }
+                });
+            if !is_unlisted {
+                self.scope.add(above, Extent::Whole);
+            }
         }
     }
 

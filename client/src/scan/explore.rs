@@ -309,9 +309,11 @@ impl<'s> Found<'s> {
         match look() {
             Ok(stat) => return Some(stat),
             Err(error) if error.kind() != io::ErrorKind::NotFound => self.unreadable(path.clone(), error),
-            Err(error) if branch.is_none() && directory.content == Content::Everything => {
+            // Of the names that lead to a root only the root is reported. A list of changes has other names, too.
+            Err(error) if branch.map_or(directory.content == Content::Everything, |it| it.named(path).is_empty()) => {
                 // Without a type the look comes before the patterns. A missing name that they exclude is not reported.
-                if kind == Kind::Unknown && directory.leaves_out(path, false, options) {
+                let mut types = [false, true].into_iter();
+                if kind == Kind::Unknown && types.all(|is_dir| directory.leaves_out(path, is_dir, options)) {
                     return None;
                 }
                 self.missing.push(self.events.len());

@@ -59,7 +59,8 @@ impl<'s> Found<'s> {
             Ok(stat) if stat.is_directory() => Seen::Told,
             Ok(stat) => {
                 let end = self.events.len();
-                self.meet(path, Kind::Unknown, || Ok(stat.clone()), directory, None, options);
+                let branch = directory.branch.and_then(|branch| branch.below.get(path.name()));
+                self.meet(path, Kind::Unknown, || Ok(stat.clone()), directory, branch, options);
                 if self.events.len() == end {
                     return Seen::Nothing;
                 }
@@ -110,6 +111,8 @@ mod tests {
     #[test]
     fn a_name_without_a_type_that_is_excluded_need_not_be_found() {
         assert_eq!(not_found(&["lost"]), (0, 0));
+        assert_eq!(not_found(&["lost/"]), (1, 1), "it may be a file");
+        assert_eq!(not_found(&["*", "!*/"]), (1, 1), "it may be a directory");
         assert_eq!(not_found(&["other"]), (1, 1));
     }
 }
