@@ -80,8 +80,9 @@ impl FromRequest<Arc<Gateway>> for Call {
             }
         };
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        // A gateway that has to be told its address is behind a proxy: all strangers come from the proxy's network.
-        let peer = peer.filter(|_| gateway.settings.origin.is_none());
+        // A gateway without TLS of its own that has to be told its address is behind a proxy: all strangers come from there.
+        let is_behind_proxy = gateway.settings.origin.is_some() && gateway.settings.scheme == "http";
+        let peer = peer.filter(|_| !is_behind_proxy);
         let network = peer.and_then(|ConnectInfo(address)| network(address.ip()));
         Ok(Self { caller, facts, house, now, headers: parts.headers, origin, network, body: Mutex::new(body), signed })
     }

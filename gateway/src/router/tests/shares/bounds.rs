@@ -100,7 +100,8 @@ async fn part_for(last: u8, world: &World, (share, ticket): &(ShareId, String)) 
 
 #[tokio::test]
 async fn parts_that_one_network_does_not_take_leave_room_for_others() {
-    let world = world(|settings| settings.origin = None).await;
+    // With TLS of its own and an address that it was told: no proxy has to be before it.
+    let world = world(|settings| settings.origin = Some(ORIGIN.to_owned())).await;
     let share = large_share(&world).await;
     let ask = async |last| part_for(last, &world, &share).await;
     let mut untaken = Vec::new();
@@ -117,7 +118,8 @@ async fn parts_that_one_network_does_not_take_leave_room_for_others() {
 
 #[tokio::test]
 async fn visitors_behind_a_proxy_do_not_count_as_one_network() {
-    let world = world(|settings| settings.origin = Some(ORIGIN.to_owned())).await;
+    let behind = |settings: &mut Settings| (settings.origin, settings.scheme) = (Some(ORIGIN.to_owned()), "http");
+    let world = world(behind).await;
     let share = large_share(&world).await;
     let mut untaken = Vec::new();
     for _ in 0..100 {
