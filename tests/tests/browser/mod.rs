@@ -1,6 +1,8 @@
 //! The engine as browsers use it: what one backs up others restore, what others back up it restores, and what it is told
 //! by a store that lies it does not believe.
 
+use std::collections::HashMap;
+
 use copal_format::client::Role;
 use copal_format::extent::Extent;
 use copal_format::id::OwnerFingerprint;
@@ -246,6 +248,36 @@ fn entries_are_listed_and_compared_part_by_part() {
         }
     }
     assert_eq!(changes, ["many/f0100", "many/new"]);
+}
+
+#[test]
+fn a_directory_with_more_pages_than_are_kept_in_memory_is_listed_to_its_end() {
+    let browser = Browser::new();
+    // With the kit's small pages and blocks, several times as many of both as are kept.
+    let files: Tree = (0..1_500).map(|at| (path(&format!("many/f{at:04}")), vec![1; 10])).collect();
+    let ran = browser.back_up(LATER, &files, &[], usize::MAX);
+    let library = browser.library();
+    let tree = library.tree(ran.snapshot).unwrap();
+    let (mut names, mut next, mut asked) = (Vec::new(), None, HashMap::new());
+    loop {
+        let listing = tree.list(&path("many"), next.as_ref(), 2_000);
+        assert!(listing.needs.is_empty() || listing.entries.is_empty(), "an answer has reads or entries, never both");
+        for read in &listing.needs {
+            library.supply(read, browser.fetch(read));
+            let times = asked.entry(read.clone()).or_insert(0);
+            *times += 1;
+            assert!(*times <= 8, "one answer needs {read:?} again and again, and the page gives it up");
+        }
+        if listing.needs.is_empty() {
+            asked.clear();
+            names.extend(listing.entries.into_iter().map(|entry| entry.path));
+            next = listing.next;
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    assert!(names.iter().eq(files.keys()), "{} names", names.len());
 }
 
 #[test]

@@ -194,6 +194,11 @@ impl Blocks {
         is_again
     }
 
+    /// Forgets the last reads that a page was in need of: they were not handed over.
+    pub(super) fn forget_asked(&mut self) {
+        self.asked.clear();
+    }
+
     /// The table of a pack; the inner error says why it cannot be used.
     pub(super) fn table(&mut self, location: &Location) -> Result<Result<Rc<PackTable>, String>, Obstacle> {
         let pack = (location.place, location.pack);

@@ -12,7 +12,7 @@ use super::blocks::Blocks;
 use crate::fault::{Code, Fault};
 use crate::view::{Read, View};
 
-/// A part of a listing, or the reads that are needed first.
+/// A part of a listing, or the reads that are needed first; never both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Reads to supply before the call is repeated.
@@ -23,6 +23,14 @@ pub struct Listing {
     pub next: Option<TreePath>,
     /// What could not be read, and why.
     pub damaged: Vec<String>,
+}
+
+impl Listing {
+    /// The same where more entries may follow.
+    fn up_to_here(mut self) -> Self {
+        self.next = self.entries.last().map(|last| last.path.clone());
+        self
+    }
 }
 
 /// A snapshot's tree.
@@ -64,7 +72,12 @@ impl Tree {
         loop {
             let mut entry = match self.turn(&mut walk, &mut listing.damaged) {
                 Turn::Entry(entry) => entry,
-                Turn::Needs(needs) => return Listing { needs, ..Listing::default() },
+                Turn::Needs(needs) if listing.entries.is_empty() => return Listing { needs, ..Listing::default() },
+                // What is read next may push out what a repeated call would need again: hand these over first.
+                Turn::Needs(_) => {
+                    self.blocks.borrow_mut().forget_asked();
+                    return listing.up_to_here();
+                }
                 Turn::Done => return listing,
             };
             if !entry.path.is_within(directory) {
@@ -76,8 +89,7 @@ impl Tree {
             let is_told = listing.entries.last().is_some_and(|last| last.path == child);
             if !is_told && after != Some(&child) {
                 if listing.entries.len() >= limit.max(1) {
-                    listing.next = listing.entries.last().map(|last| last.path.clone());
-                    return listing;
+                    return listing.up_to_here();
                 }
                 // Skip the content of a directory.
                 if let Some(behind) = child.behind().filter(|_| !is_child || entry.kind() == EntryKind::Directory) {

@@ -77,8 +77,18 @@ export class Books {
   directory(snapshot: string, directory: EntryId, after: string | null, limit: number): Promise<DirectoryPage> {
     return this.#inTurn(async () => {
       const [tree, shelf] = await this.#tree(snapshot);
-      const page = await shelf.answer(() => tree.list(directory, after, Math.min(Math.max(limit, 1), PAGE)));
-      return { entries: page.entries.map(entryOf), next: page.next ?? null, total: null, damage: damageOf(page.damaged) };
+      const entries: Entry[] = [];
+      const damaged = new Set<string>();
+      let left = Math.min(Math.max(limit, 1), PAGE);
+      // The engine hands over what it has found before it reads more.
+      do {
+        const part = await shelf.answer(() => tree.list(directory, after, left));
+        entries.push(...part.entries.map(entryOf));
+        part.damaged.forEach((what) => damaged.add(what));
+        after = part.next ?? null;
+        left -= part.entries.length;
+      } while (after !== null && left > 0);
+      return { entries, next: after, total: null, damage: damageOf(damaged) };
     });
   }
 
