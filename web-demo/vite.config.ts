@@ -61,11 +61,14 @@ function sharePage(): Plugin {
 
 const BUILD = { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, sourcemap: false } as const;
 
+/** What every visit loads is in two files, each with all that its module imports: many small files compress worse. */
+const FIRST = [{ name: "main", test: /src\/main\.ts$/ }, { name: "restore", test: /restore\/restore\.tsx$/ }];
+
 // Every file that a page loads is named by its content, but for index.html and share.html: `copal serve` lets browsers keep them.
 export default defineConfig({
   base: "/",
   plugins: [sharePage(), listing(), compressed()],
-  build: BUILD,
+  build: { ...BUILD, rollupOptions: { output: { codeSplitting: { groups: FIRST } } } },
   // Parts that are loaded later import from this script, never from a worker's first one (coordinator/entry.ts).
   worker: { format: "es", rollupOptions: { output: { manualChunks: (id) => (id.endsWith("/coordinator/coordinator.ts") ? "coordinator" : undefined) } } },
   server: { fs: { allow: [".."] } },

@@ -18,21 +18,18 @@ export class BackingUp {
   readonly state = signal<Backing>(CHOOSING);
   readonly remembered = signal<RememberedFolder[] | null>(null);
   readonly unfinished = signal<UnfinishedBackup[]>([]);
-  readonly #core: Core;
   #run: Run<BackupProgress, BackupResult> | null = null;
   /** The folders that were chosen, by their number. */
   readonly #folders = new Map<string, Folder>();
   /** What was begun before the page was locked changes nothing any more. */
   #turn = 0;
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   async loadRemembered(): Promise<void> {
     try {
-      this.unfinished.value = await this.#core.unfinished();
-      this.remembered.value = await this.#core.remembered();
+      this.unfinished.value = await this.core.unfinished();
+      this.remembered.value = await this.core.remembered();
     } catch {
       // Only a convenience: without it a folder is chosen by hand.
       [this.unfinished.value, this.remembered.value] = [[], []];
@@ -78,7 +75,7 @@ export class BackingUp {
     this.state.value = { at: "choosing", opening: true, problem: null };
     const turn = this.#turn;
     try {
-      const opened = await this.#core.openRemembered(folder.id);
+      const opened = await this.core.openRemembered(folder.id);
       if (turn !== this.#turn) return;
       this.#folders.set(opened.id, opened);
       await this.start({ folder: opened.id, label: folder.label, excludes: folder.excludes, remember: true });
@@ -112,17 +109,17 @@ export class BackingUp {
   }
 
   async setAutomatic(id: string, automatic: boolean): Promise<void> {
-    await this.#core.setAutomatic(id, automatic);
+    await this.core.setAutomatic(id, automatic);
     await this.loadRemembered();
   }
 
   async forgetRemembered(id: string): Promise<void> {
-    await this.#core.forgetRemembered(id);
+    await this.core.forgetRemembered(id);
     await this.loadRemembered();
   }
 
   async forgetUnfinished(id: string): Promise<void> {
-    await this.#core.forgetUnfinished(id);
+    await this.core.forgetUnfinished(id);
     await this.loadRemembered();
   }
 
@@ -131,7 +128,7 @@ export class BackingUp {
     const turn = this.#turn;
     let newest: BackupProgress | null = null;
     try {
-      const run = await this.#core.startBackup(options);
+      const run = await this.core.startBackup(options);
       this.#run = run;
       // Whoever cancelled before there was anything to cancel is obeyed now.
       this.#obey(run);
@@ -185,7 +182,7 @@ export class BackingUp {
   async lookForReceipt(): Promise<void> {
     const state = this.state.value;
     if (state.at !== "done" || state.result.receipt === "verified") return;
-    const status = await this.#core.status().catch(() => null);
+    const status = await this.core.status().catch(() => null);
     const receipt = status?.receipts.find((one) => one.snapshot === state.result.snapshot);
     if (!receipt || this.state.value !== state) return;
     if (receipt.state === "verified") this.state.value = { ...state, result: { ...state.result, receipt: "verified" } };

@@ -25,12 +25,9 @@ export class Comparing {
     if (shown === "folders") return this.folders.value;
     return shown === "all" ? this.changes.value : this.changes.value.filter((change) => change.kind === shown);
   });
-  readonly #core: Core;
   #opening = 0;
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   async open(before: string, after: string): Promise<void> {
     this.#opening += 1;
@@ -42,7 +39,7 @@ export class Comparing {
     let published = 0;
     try {
       do {
-        const page = await this.#core.compare(before, after, cursor, PAGE);
+        const page = await this.core.compare(before, after, cursor, PAGE);
         if (opening !== this.#opening) return;
         changes.push(...page.changes);
         cursor = page.next;

@@ -16,19 +16,16 @@ export interface Found {
 
 export class Finding {
   readonly found = signal<Found | null>(null);
-  readonly #core: Core;
   readonly #following = new Following<SearchProgress, SearchResult>();
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   async find(snapshot: string, directory: EntryId, text: string): Promise<void> {
     this.stop();
     if (text.trim() === "") return;
     const start: Found = { text, hits: [], looked: 0, running: true, more: false, problem: null };
     this.found.value = start;
-    await this.#following.follow(() => this.#core.search(snapshot, directory, text.trim()), {
+    await this.#following.follow(() => this.core.search(snapshot, directory, text.trim()), {
       progress: (progress) => { this.found.value = { ...start, ...progress }; },
       done: ({ damage, ...result }) => { this.found.value = { ...start, ...result, running: false, problem: damage[0] ?? null }; },
       failed: (problem) => { this.found.value = { ...(this.found.value ?? start), running: false, problem }; },

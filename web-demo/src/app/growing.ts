@@ -21,20 +21,17 @@ export interface GrownDevice {
 
 export class Growing {
   readonly state = signal<Grown>({ at: "unasked" });
-  readonly #core: Core;
   #run: Run<GrowthProgress, Growth> | null = null;
   #turn = 0;
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   async ask(): Promise<void> {
     if (this.state.value.at === "asking") return;
     const turn = ++this.#turn;
     this.state.value = { at: "asking", progress: null };
     try {
-      const run = await this.#core.growth();
+      const run = await this.core.growth();
       if (turn !== this.#turn) return run.cancel();
       this.#run = run;
       run.onProgress((progress) => { if (turn === this.#turn && this.state.value.at === "asking") this.state.value = { at: "asking", progress }; });

@@ -24,13 +24,10 @@ export class Listing {
   readonly order = signal<Order>({ by: "name", down: false });
   readonly selected = signal<ReadonlySet<EntryId>>(new Set());
   readonly rows = computed(() => sorted(this.listed.value.entries, this.order.value));
-  readonly #core: Core;
   /** Which opening is the newest: pages of an earlier one that come late are dropped. */
   #opening = 0;
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   async open(snapshot: string, directory: EntryId): Promise<void> {
     this.#opening += 1;
@@ -43,7 +40,7 @@ export class Listing {
     let damage: Problem | null = null;
     try {
       do {
-        const page = await this.#core.directory(snapshot, directory, after, PAGE);
+        const page = await this.core.directory(snapshot, directory, after, PAGE);
         if (opening !== this.#opening) return;
         entries.push(...page.entries);
         after = page.next;

@@ -1,21 +1,20 @@
 /** Marking: what a person wants to be done to snapshots: asked first, then signed, and what became of it. */
 
 import { signal } from "@preact/signals";
-import type { Core, Guard, Problem, Snapshot, SnapshotList, Wish } from "../core/api";
-import { problemOf } from "../core/problem";
-import { ask, type Asked } from "./asked";
+import type { Guard, Snapshot, SnapshotList, Wish } from "../core/api";
+import type { Asked } from "./asked";
+import { Signing, type Unsigned } from "./signing";
 
 export type Act = Wish["do"];
 
-/** What is asked before anything is signed. */
-export interface Question {
+interface About {
   act: Act;
   snapshots: readonly Snapshot[];
   /** Of what is to be forgotten: what the policy keeps all the same. */
   guard: Asked<Guard> | null;
-  isSigning: boolean;
-  problem: Problem | null;
 }
+
+export type Question = Unsigned<About>;
 
 /** What became of it. */
 export interface Outcome {
@@ -26,74 +25,47 @@ export interface Outcome {
   unchanged: number;
 }
 
-export class Marking {
+export class Marking extends Signing<About> {
   /** The forgotten snapshots, while they are shown in place of the kept ones. */
   readonly forgotten = signal<Asked<SnapshotList> | null>(null);
-  readonly question = signal<Question | null>(null);
   readonly outcome = signal<Outcome | null>(null);
-  readonly #core: Core;
-  /** Answers that come after a lock, or after another question, are dropped. */
-  #asking = 0;
-
-  constructor(core: Core) {
-    this.#core = core;
-  }
 
   /** Shows the forgotten ones, or the kept ones again. */
   async showForgotten(shows: boolean): Promise<void> {
-    this.#asking += 1;
-    const asking = this.#asking;
+    this.dropAnswers();
     this.outcome.value = null;
     this.forgotten.value = shows ? { at: "asking" } : null;
-    if (shows) await ask(this.#core.forgotten(), (asked) => { if (asking === this.#asking) this.forgotten.value = asked; });
+    if (shows) await this.#loadForgotten();
   }
 
   async begin(act: Act, snapshots: readonly Snapshot[]): Promise<void> {
-    this.#asking += 1;
-    const asking = this.#asking;
     this.outcome.value = null;
-    this.question.value = { act, snapshots, guard: act === "forget" ? { at: "asking" } : null, isSigning: false, problem: null };
-    if (act !== "forget") return;
-    await ask(this.#core.guard(forgettable(snapshots).map(({ id }) => id)), (guard) => {
-      const question = this.question.value;
-      if (asking === this.#asking && question) this.question.value = { ...question, guard };
-    });
-  }
-
-  /** Nothing is signed. */
-  cancel(): void {
-    if (this.question.value?.isSigning) return;
-    this.#asking += 1;
-    this.question.value = null;
+    this.put({ act, snapshots, guard: act === "forget" ? { at: "asking" } : null });
+    if (act === "forget") await this.hear(this.core.guard(forgettable(snapshots).map(({ id }) => id)), (guard) => this.add({ guard }));
   }
 
   /** Signs what was asked; `tags` where it is about tags. */
   async sign(tags: { add: string[]; remove: string[] }, device: string | null): Promise<void> {
     const question = this.question.value;
-    if (!question || question.isSigning) return;
+    if (!question) return;
     const { act, snapshots } = question;
     const ids = (act === "forget" ? forgettable(snapshots) : snapshots).map(({ id }) => id);
     const wish: Wish = act === "tag" ? { do: act, snapshots: ids, ...tags } : { do: act, snapshots: ids };
-    this.question.value = { ...question, isSigning: true, problem: null };
-    this.#asking += 1;
-    const asking = this.#asking;
-    try {
-      const { state, unchanged } = await this.#core.changeSnapshots(wish, device);
-      if (asking !== this.#asking) return;
-      this.question.value = null;
+    await this.signOnce(() => this.core.changeSnapshots(wish, device), ({ state, unchanged }) => {
       this.outcome.value = { act, state, changed: ids.length - unchanged.length, unchanged: unchanged.length };
-      if (this.forgotten.value) void ask(this.#core.forgotten(), (asked) => { if (asking === this.#asking) this.forgotten.value = asked; });
-    } catch (thrown) {
-      if (asking === this.#asking) this.question.value = { ...question, isSigning: false, problem: problemOf(thrown) };
-    }
+      if (this.forgotten.value) void this.#loadForgotten();
+    });
   }
 
   /** What a page that locks must let go of. */
   forget(): void {
-    this.#asking += 1;
+    this.put(null);
     this.forgotten.value = null;
-    this.question.value = null;
     this.outcome.value = null;
+  }
+
+  async #loadForgotten(): Promise<void> {
+    await this.hear(this.core.forgotten(), (asked) => { this.forgotten.value = asked; });
   }
 }
 

@@ -19,12 +19,9 @@ export class Seeking {
     return name.trim() !== "" || Object.values(others).some((one) => one !== null);
   });
   readonly sought = signal<Sought | null>(null);
-  readonly #core: Core;
   readonly #following = new Following<SeekProgress, SeekResult>();
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   /** Asks for something else, and searches anew. */
   async change(change: Partial<Seek>): Promise<void> {
@@ -38,7 +35,7 @@ export class Seeking {
     if (!this.isAsked.value) return;
     const start: Sought = { hits: [], looked: 0, total: 0, running: true, more: false, problem: null };
     this.sought.value = start;
-    await this.#following.follow(() => this.#core.seek(this.asked.value), {
+    await this.#following.follow(() => this.core.seek(this.asked.value), {
       progress: (progress) => { this.sought.value = { ...start, ...progress }; },
       done: ({ damage, ...result }) => { this.sought.value = { ...result, running: false, problem: damage[0] ?? null }; },
       failed: (problem) => { this.sought.value = { ...(this.sought.value ?? start), running: false, problem }; },

@@ -11,16 +11,13 @@ export interface Traced extends Versions {
 
 export class Tracing {
   readonly traced = signal<Traced>(NOTHING);
-  readonly #core: Core;
   readonly #following = new Following<Versions, Versions>();
 
-  constructor(core: Core) {
-    this.#core = core;
-  }
+  constructor(private readonly core: Core) {}
 
   async open(snapshot: string, entry: EntryId, isWide: boolean): Promise<void> {
     this.traced.value = { ...NOTHING, running: true };
-    await this.#following.follow(() => this.#core.versions(snapshot, entry, isWide), {
+    await this.#following.follow(() => this.core.versions(snapshot, entry, isWide), {
       progress: (found) => { this.traced.value = { ...found, running: true, problem: null }; },
       done: (found) => { this.traced.value = { ...found, running: false, problem: null }; },
       failed: (problem) => { this.traced.value = { ...this.traced.value, running: false, problem }; },

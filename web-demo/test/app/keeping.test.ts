@@ -30,7 +30,7 @@ test("nothing is signed before it was foreseen and asked, and nothing after a ca
   one.askToSign(false);
   await one.sign(null);
   one.askToSign(true);
-  one.drop();
+  one.cancel();
   await one.sign(null);
   expect(signed).toEqual([]);
 });
@@ -54,7 +54,7 @@ test("a second click signs nothing a second time", async () => {
   one.askToSign(true);
   void one.sign(null);
   await one.sign(null);
-  one.drop();
+  one.cancel();
   expect([signed.length, one.forecast.value?.isSigning]).toEqual([1, true]);
 });
 

@@ -1,11 +1,12 @@
 /** Devices: who saves into the repository, and what the owner decides about them. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { Device, Session } from "../../core/api";
 import type { App } from "../app";
 import type { Question } from "../devices";
-import { Dialog } from "../parts/dialog";
+import { Asked, Bones } from "../parts/asked";
+import { Field, FormDialog } from "../parts/form";
 import { Icon } from "../parts/icon";
 import { later } from "../parts/later";
 import { Badge, Notice, ProblemNotice } from "../parts/notice";
@@ -19,7 +20,6 @@ const Enrolling = later(() => import("./enrolling").then((part) => part.Enrollin
 
 export function Devices({ app, session }: { app: App; session: Session }) {
   const { devices } = app;
-  const asked = devices.list.value;
   const enrolls = useSignal(false);
   useEffect(() => { if (session.role === "full") void devices.load(); }, [devices]);
   return (
@@ -27,9 +27,9 @@ export function Devices({ app, session }: { app: App; session: Session }) {
       <header class="page-head"><h1>{shell.screens.devices}</h1><p class="soft">{words.about}</p></header>
       {session.role === "full" && <div><button type="button" class="button" onClick={() => { enrolls.value = true; }}><Icon name="plus" size={18} />{words.add}</button></div>}
       {session.role !== "full" ? <Notice icon="lock" title={words.ownerOnly}><p class="soft">{words.ownerOnlyHow}</p></Notice>
-        : asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1, 2].map((i) => <div key={i} class="bone" />)}</div>
-        : asked.at === "failed" ? <ProblemNotice problem={asked.problem} retry={() => void devices.load()} />
-        : <ul class="stack tight devices">{asked.value.map((device) => <One key={device.client} app={app} device={device} />)}</ul>}
+        : <Asked asked={devices.list.value} waiting={<Bones says={words.reading} lines={3} />} retry={() => void devices.load()}>
+            {(list) => <ul class="stack tight devices">{list.map((device) => <One key={device.client} app={app} device={device} />)}</ul>}
+          </Asked>}
       {enrolls.value && <Enrolling app={app} close={() => { enrolls.value = false; }} />}
       {devices.question.value && <Ask app={app} question={devices.question.value} />}
     </div>
@@ -75,40 +75,29 @@ function Ask({ app, question }: { app: App; question: Question }) {
   const { about, device, good, isSigning, problem } = question;
   const { devices } = app;
   const name = useSignal(device.name ?? "");
-  const field = useId();
   const called = shown(nameOf(device));
   const isReady = about === "revoke" ? good?.at === "here" : name.value.trim() !== "" && name.value.trim() !== device.name;
-  const sign = async (event: Event) => {
-    event.preventDefault();
+  const sign = async () => {
     if (isReady && await devices.sign(name.value.trim())) say(about === "rename" ? words.renamed : words.saidRevoked);
   };
   return (
-    <Dialog title={about === "rename" ? words.renameTitle(called) : words.revokeTitle(called)} close={() => devices.cancel()}
-      footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => devices.cancel()}>{parts.cancel}</button>
-        <button type="submit" form={field} class={about === "revoke" ? "button bad" : "button main"} disabled={isSigning || !isReady}>{isSigning ? parts.signing : about === "revoke" ? words.signRevoke : words.signRename}</button>
-      </>}>
-      <form id={field} class="stack tight" onSubmit={(event) => void sign(event)}>
-        {about === "rename" ? (
-          <div class="field">
-            <label for={`${field}-name`}>{words.newName}</label>
-            <input id={`${field}-name`} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={device.name ?? ""} aria-describedby={`${field}-hint`} onInput={(event) => { name.value = event.currentTarget.value; }} />
-            <p class="hint" id={`${field}-hint`}>{words.newNameHint}</p>
-          </div>
-        ) : (
-          <>
-            <p>{words.revokeMeans}</p>
-            {good?.at === "asking" && <p class="small soft" role="status">{words.askingLast}</p>}
-            {good?.at === "failed" && <ProblemNotice problem={good.problem} />}
-            {good?.at === "here" && (good.value === null
+    <FormDialog title={about === "rename" ? words.renameTitle(called) : words.revokeTitle(called)} close={() => devices.cancel()} submit={() => void sign()} isBusy={isSigning} isReady={isReady}
+      isBad={about === "revoke"} act={isSigning ? parts.signing : about === "revoke" ? words.signRevoke : words.signRename}>
+      {good === null ? (
+        <Field label={words.newName} hint={words.newNameHint} required maxLength={80} defaultValue={device.name ?? ""} onInput={(event) => { name.value = event.currentTarget.value; }} />
+      ) : (
+        <>
+          <p>{words.revokeMeans}</p>
+          <Asked asked={good} waiting={<p class="small soft" role="status">{words.askingLast}</p>}>
+            {(last) => last === null
               ? <p class="strong">{words.nothingAccepted}</p>
-              : <div class="named"><p>{words.lastGood(<span class="strong">{words.step(good.value.number)}</span>, within(when(good.value.time, Date.now())))}</p><p class="code small">{good.value.hash}</p></div>)}
-            <p class="small soft">{words.revokeKeeps}</p>
-          </>
-        )}
-        {problem && <ProblemNotice problem={problem} />}
-      </form>
-    </Dialog>
+              : <div class="named"><p>{words.lastGood(<span class="strong">{words.step(last.number)}</span>, within(when(last.time, Date.now())))}</p><p class="code small">{last.hash}</p></div>}
+          </Asked>
+          <p class="small soft">{words.revokeKeeps}</p>
+        </>
+      )}
+      {problem && <ProblemNotice problem={problem} />}
+    </FormDialog>
   );
 }
 

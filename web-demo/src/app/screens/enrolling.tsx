@@ -2,11 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import type { Invited, Problem } from "../../core/api";
-import { problemOf } from "../../core/problem";
+import type { Invited } from "../../core/api";
 import type { App } from "../app";
+import { useAct } from "../parts/act";
 import { Confirming } from "../parts/confirming";
 import { Dialog } from "../parts/dialog";
+import { Field, FormDialog } from "../parts/form";
 import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
@@ -14,7 +15,6 @@ import { say } from "../parts/say";
 import { Square } from "../parts/square";
 import { shown, when, within } from "../words";
 import { devices as words } from "../../words/devices";
-import { parts } from "../../words/parts";
 
 type Role = "write-only" | "full";
 
@@ -32,50 +32,29 @@ export function Enrolling({ app, close }: { app: App; close: () => void }) {
 
 function Invite({ app, close, made }: { app: App; close: () => void; made: (name: string, role: Role, invited: Invited) => void }) {
   const role = useSignal<Role>("write-only");
-  const isBusy = useSignal(false);
-  const problem = useSignal<Problem | null>(null);
+  const { isBusy, problem, act } = useAct();
   const [name, days] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)];
-  const form = useId();
+  const group = useId();
   useLayoutEffect(() => name.current?.focus(), []);
-  const invite = async (event: Event) => {
-    event.preventDefault();
+  const invite = () => {
     const called = name.current?.value.trim() ?? "";
-    if (isBusy.value || called === "") return;
-    [isBusy.value, problem.value] = [true, null];
-    try {
-      made(called, role.value, await app.core.administer("invite", { name: called, role: role.value, days: Number(days.current?.value) }));
-    } catch (thrown) {
-      problem.value = problemOf(thrown);
-      isBusy.value = false;
-    }
+    if (called !== "") void act(async () => made(called, role.value, await app.core.administer("invite", { name: called, role: role.value, days: Number(days.current?.value) })));
   };
   return (
-    <Dialog title={words.add} close={() => { if (!isBusy.value) close(); }}
-      footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={close}>{parts.cancel}</button>
-        <button type="submit" form={form} class="button main" disabled={isBusy.value}>{isBusy.value ? <Spinner label={words.enroll.making} /> : words.enroll.make}</button>
-      </>}>
-      <form id={form} class="stack tight" onSubmit={(event) => void invite(event)}>
-        <div class="field">
-          <label for={`${form}-name`}>{words.enroll.name}</label>
-          <input ref={name} id={`${form}-name`} class="input" type="text" required maxLength={80} autocomplete="off" placeholder={words.enroll.example} disabled={isBusy.value} />
-        </div>
-        <fieldset class="options">
-          <legend class="unseen">{words.enroll.mayDo}</legend>
-          {ROLES.map((one) => (
-            <label key={one}>
-              <input type="radio" name={`${form}-role`} checked={role.value === one} disabled={isBusy.value} onChange={() => { role.value = one; }} />
-              <span><span class="strong">{words.enroll.roles[one]}</span><span class="small soft">{words.enroll.may[one]}</span></span>
-            </label>
-          ))}
-        </fieldset>
-        <div class="field">
-          <label for={`${form}-days`}>{words.enroll.days}</label>
-          <input ref={days} id={`${form}-days`} class="input narrow" type="number" required min={1} max={90} step={1} defaultValue="7" disabled={isBusy.value} />
-        </div>
-        {problem.value && <ProblemNotice problem={problem.value} />}
-      </form>
-    </Dialog>
+    <FormDialog title={words.add} close={close} submit={invite} isBusy={isBusy.value} act={isBusy.value ? <Spinner label={words.enroll.making} /> : words.enroll.make}>
+      <Field label={words.enroll.name} hold={name} required maxLength={80} placeholder={words.enroll.example} disabled={isBusy.value} />
+      <fieldset class="options">
+        <legend class="unseen">{words.enroll.mayDo}</legend>
+        {ROLES.map((one) => (
+          <label key={one}>
+            <input type="radio" name={group} checked={role.value === one} disabled={isBusy.value} onChange={() => { role.value = one; }} />
+            <span><span class="strong">{words.enroll.roles[one]}</span><span class="small soft">{words.enroll.may[one]}</span></span>
+          </label>
+        ))}
+      </fieldset>
+      <Field label={words.enroll.days} hold={days} class="input narrow" type="number" required min={1} max={90} step={1} defaultValue="7" disabled={isBusy.value} />
+      {problem.value && <ProblemNotice problem={problem.value} />}
+    </FormDialog>
   );
 }
 

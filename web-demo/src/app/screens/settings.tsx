@@ -1,11 +1,12 @@
 /** Settings: of this browser, not of the repository. */
 
 import { useSignal } from "@preact/signals";
-import type { Problem, Session, Settings as Choices } from "../../core/api";
-import { problemOf } from "../../core/problem";
+import type { ComponentChildren } from "preact";
+import type { Session, Settings as Choices } from "../../core/api";
 import type { App } from "../app";
+import { useAct } from "../parts/act";
 import { Choice } from "../parts/choice";
-import { Dialog } from "../parts/dialog";
+import { FormDialog } from "../parts/form";
 import { Icon } from "../parts/icon";
 import { later } from "../parts/later";
 import { Notice, ProblemNotice } from "../parts/notice";
@@ -35,13 +36,9 @@ export function Settings({ app, session }: { app: App; session: Session }) {
       {settings && session.role === "full" && <Price app={app} settings={settings} />}
       {settings && session.role === "full" && <Offline app={app} settings={settings} />}
       {session.role === "full" && (
-        <section class="card padded setting">
-          <div>
-            <h2>{words.keys.title}</h2>
-            <p class="small soft">{words.keys.hint}</p>
-          </div>
+        <Setting title={words.keys.title} hint={words.keys.hint}>
           <button type="button" class="button" onClick={() => app.route.go({ screen: "settings", keys: true })}>{words.keys.show}</button>
-        </section>
+        </Setting>
       )}
       <Device session={session} />
       <Forgetting app={app} session={session} />
@@ -49,29 +46,40 @@ export function Settings({ app, session }: { app: App; session: Session }) {
   );
 }
 
-function Look({ app, settings }: { app: App; settings: Choices }) {
+function Setting({ id, title, hint, more, children }: { id?: string; title: string; hint?: string; more?: ComponentChildren; children: ComponentChildren }) {
   return (
     <section class="card padded setting">
-      <div><h2>{words.colours.title}</h2></div>
+      <div>
+        <h2 id={id}>{title}</h2>
+        {hint && <p class="small soft">{hint}</p>}
+        {more}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+function Look({ app, settings }: { app: App; settings: Choices }) {
+  return (
+    <Setting title={words.colours.title}>
       <Choice<Choices["theme"]> label={words.colours.title} value={settings.theme} change={(theme) => void app.changeSettings({ theme })} options={[
         { value: "system", words: <><Icon name="device" size={16} />{words.colours.system}</> },
         { value: "light", words: <><Icon name="sun" size={16} />{words.colours.light}</> },
         { value: "dark", words: <><Icon name="moon" size={16} />{words.colours.dark}</> },
       ]} />
-    </section>
+    </Setting>
   );
 }
 
 function Speaking({ app, settings }: { app: App; settings: Choices }) {
   const change = (language: Choices["language"]) => void app.changeSettings({ language });
   return (
-    <section class="card padded setting">
-      <div><h2>{unlock.language}</h2></div>
+    <Setting title={unlock.language}>
       <Choice<Choices["language"]> label={unlock.language} value={settings.language} change={change} options={[
         { value: "system", words: words.browsers },
         ...(Object.entries(LANGUAGES) as [Language, string][]).map(([value, name]) => ({ value, words: <bdi lang={value}>{name}</bdi> })),
       ]} />
-    </section>
+    </Setting>
   );
 }
 
@@ -79,31 +87,23 @@ const IDLE = [5, 15, 60, 240, 0];
 
 function Locking({ app, settings: { idleMinutes } }: { app: App; settings: Choices }) {
   return (
-    <section class="card padded setting">
-      <div>
-        <h2 id="idle">{words.locking.title}</h2>
-        <p class="small soft">{words.locking.hint}</p>
-      </div>
+    <Setting id="idle" title={words.locking.title} hint={words.locking.hint}>
       <div class="row">
         <select class="input narrow" aria-labelledby="idle" value={String(idleMinutes)} onChange={(event) => void app.changeSettings({ idleMinutes: Number(event.currentTarget.value) })}>
           {[...(IDLE.includes(idleMinutes) ? [] : [idleMinutes]), ...IDLE].map((minutes) => <option key={minutes} value={String(minutes)}>{words.locking.after(minutes)}</option>)}
         </select>
         <button type="button" class="button" onClick={() => void app.lock()}><Icon name="lock" size={18} />{shell.soon.lock}</button>
       </div>
-    </section>
+    </Setting>
   );
 }
 
 function Speed({ app, settings }: { app: App; settings: Choices }) {
   return (
-    <section class="card padded setting">
-      <div>
-        <h2>{words.compression.title}</h2>
-        <p class="small soft">{words.compression.hint}</p>
-      </div>
+    <Setting title={words.compression.title} hint={words.compression.hint}>
       <Choice<Choices["compression"]> label={words.compression.title} value={settings.compression} change={(compression) => void app.changeSettings({ compression })}
         options={[{ value: "fast", words: words.compression.fast }, { value: "balanced", words: words.compression.balanced }]} />
-    </section>
+    </Setting>
   );
 }
 
@@ -115,15 +115,10 @@ function Notifying({ app, settings }: { app: App; settings: Choices }) {
     await app.changeSettings({ notify });
   };
   return (
-    <section class="card padded setting">
-      <div>
-        <h2>{words.notifying.title}</h2>
-        <p class="small soft">{words.notifying.hint}</p>
-        {isForbidden.value && <p class="small field-problem" role="alert">{words.notifying.forbidden}</p>}
-      </div>
+    <Setting title={words.notifying.title} hint={words.notifying.hint} more={isForbidden.value && <p class="small field-problem" role="alert">{words.notifying.forbidden}</p>}>
       <Choice<"on" | "off"> label={words.notifying.title} value={settings.notify ? "on" : "off"} change={(choice) => void change(choice)}
         options={[{ value: "on", words: words.on }, { value: "off", words: words.off }]} />
-    </section>
+    </Setting>
   );
 }
 
@@ -132,16 +127,12 @@ const STALE = [0, 2, 7, 14, 30];
 function Stale({ app, settings }: { app: App; settings: Choices }) {
   const { staleDays, quietSeries } = settings;
   return (
-    <section class="card padded setting">
-      <div>
-        <h2 id="stale">{words.stale.title}</h2>
-        <p class="small soft">{words.stale.hint}</p>
-        {quietSeries.length > 0 && <p class="small soft">{words.stale.quiet(quietSeries.length)} <button type="button" class="button plain small" onClick={() => void app.changeSettings({ quietSeries: [] })}>{words.stale.expectAll}</button></p>}
-      </div>
+    <Setting id="stale" title={words.stale.title} hint={words.stale.hint}
+      more={quietSeries.length > 0 && <p class="small soft">{words.stale.quiet(quietSeries.length)} <button type="button" class="button plain small" onClick={() => void app.changeSettings({ quietSeries: [] })}>{words.stale.expectAll}</button></p>}>
       <select class="input narrow" aria-labelledby="stale" value={String(staleDays)} onChange={(event) => void app.changeSettings({ staleDays: Number(event.currentTarget.value) })}>
         {[...(STALE.includes(staleDays) ? [] : [staleDays]), ...STALE].map((days) => <option key={days} value={String(days)}>{words.stale.after(days)}</option>)}
       </select>
-    </section>
+    </Setting>
   );
 }
 
@@ -155,11 +146,7 @@ function Price({ app, settings: { price } }: { app: App; settings: Choices }) {
   const isOwn = useSignal(false);
   const own = isOwn.value || !PRICES.some((one) => one.price === price);
   return (
-    <section class="card padded setting">
-      <div>
-        <h2 id="price">{words.price.title}</h2>
-        <p class="small soft">{words.price.hint}</p>
-      </div>
+    <Setting id="price" title={words.price.title} hint={words.price.hint}>
       <div class="row">
         <select class="input narrow" aria-labelledby="price" value={own ? "own" : String(price)} onChange={(event) => {
           const { value } = event.currentTarget;
@@ -171,34 +158,24 @@ function Price({ app, settings: { price } }: { app: App; settings: Choices }) {
         </select>
         {own && <input class="input price" type="number" min={0} max={1000} step="any" aria-label={words.price.dollars} value={price ?? ""} onChange={(event) => { const { value } = event.currentTarget; void app.changeSettings({ price: value === "" ? null : Number(value) }); }} />}
       </div>
-    </section>
+    </Setting>
   );
 }
 
 function Offline({ app, settings }: { app: App; settings: Choices }) {
-  const busy = useSignal(false);
-  const problem = useSignal<Problem | null>(null);
-  const change = async (isOn: boolean) => {
-    [busy.value, problem.value] = [true, null];
-    try {
-      await app.setOffline(isOn);
-      say(isOn ? words.offline.kept : words.offline.removed);
-    } catch (thrown) {
-      problem.value = problemOf(thrown);
-    }
-    busy.value = false;
-  };
+  const { isBusy, problem, act } = useAct();
+  const change = (isOn: boolean) => act(async () => {
+    await app.setOffline(isOn);
+    say(isOn ? words.offline.kept : words.offline.removed);
+  });
   return (
-    <section class="card padded setting">
-      <div>
-        <h2>{words.offline.title}</h2>
-        <p class="small soft">{words.offline.hint}</p>
-        {busy.value && <p class="small soft" role="status"><Spinner label={settings.offline ? words.offline.removing : words.offline.keeping} /></p>}
-        {problem.value && <ProblemNotice problem={problem.value} />}
-      </div>
-      <Choice<"on" | "off"> label={words.offline.title} value={settings.offline ? "on" : "off"} change={(choice) => { if (!busy.value) void change(choice === "on"); }}
+    <Setting title={words.offline.title} hint={words.offline.hint} more={<>
+      {isBusy.value && <p class="small soft" role="status"><Spinner label={settings.offline ? words.offline.removing : words.offline.keeping} /></p>}
+      {problem.value && <ProblemNotice problem={problem.value} />}
+    </>}>
+      <Choice<"on" | "off"> label={words.offline.title} value={settings.offline ? "on" : "off"} change={(choice) => void change(choice === "on")}
         options={[{ value: "on", words: words.on }, { value: "off", words: words.off }]} />
-    </section>
+    </Setting>
   );
 }
 
@@ -223,14 +200,10 @@ function Device({ session }: { session: Session }) {
 function Forgetting({ app, session }: { app: App; session: Session }) {
   const { forgetting } = words;
   const asking = useSignal<"caches" | "device" | null>(null);
-  const busy = useSignal(false);
   const done = useSignal(false);
-  const problem = useSignal<Problem | null>(null);
-  const act = async () => {
-    const what = asking.value;
-    busy.value = true;
-    problem.value = null;
-    try {
+  const { isBusy, problem, act } = useAct();
+  const forget = async (what: "caches" | "device") => {
+    await act(async () => {
       if (what === "caches") await app.core.forgetCaches();
       if (what === "device") {
         await app.core.forgetDevice();
@@ -239,10 +212,7 @@ function Forgetting({ app, session }: { app: App; session: Session }) {
       if (what === "caches") await app.loadSettings();
       done.value = what === "caches";
       say(forgetting.done);
-    } catch (thrown) {
-      problem.value = problemOf(thrown);
-    }
-    busy.value = false;
+    });
     asking.value = null;
   };
   return (
@@ -261,13 +231,10 @@ function Forgetting({ app, session }: { app: App; session: Session }) {
         </div>
       )}
       {asking.value && (
-        <Dialog title={forgetting.ask[asking.value].title} close={() => { asking.value = null; }}
-          footer={<>
-            <button type="button" class="button" onClick={() => { asking.value = null; }}>{forgetting.keep}</button>
-            <button type="button" class="button bad" disabled={busy.value} onClick={() => void act()}>{busy.value ? forgetting.busy : forgetting.forget}</button>
-          </>}>
+        <FormDialog title={forgetting.ask[asking.value].title} close={() => { asking.value = null; }} cancel={forgetting.keep} submit={() => void forget(asking.value!)}
+          isReady={!isBusy.value} isBad act={isBusy.value ? forgetting.busy : forgetting.forget}>
           <p>{forgetting.ask[asking.value].means}</p>
-        </Dialog>
+        </FormDialog>
       )}
     </section>
   );

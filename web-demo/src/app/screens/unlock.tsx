@@ -2,16 +2,18 @@
 
 import { useSignal } from "@preact/signals";
 import type { Ref, RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../core/api";
 import { problemOf } from "../../core/problem";
 import { parts } from "../../words/parts";
 import { unlock as words } from "../../words/unlock";
 import type { App } from "../app";
 import { Choice } from "../parts/choice";
+import { Field } from "../parts/form";
 import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
+import { SecretField } from "../parts/secret";
 import { moment } from "../words";
 import { opensItself, type Stage } from "../stage";
 import { GateHead, Languages } from "./start";
@@ -50,6 +52,7 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
   const hold = (element: HTMLInputElement | HTMLTextAreaElement | null) => { field.current = element; };
   const deviceName = useRef<HTMLInputElement>(null);
   const missing = useSignal(false);
+  const isWrong = stage.problem !== null || missing.value;
 
   useLayoutEffect(() => field.current?.focus(), [way.value, stage.problem]);
 
@@ -85,30 +88,22 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
             <p class="soft">{words.askToOpen}</p>
           </Notice>
         )}
-        {way.value === "passphrase" && <Passphrase hold={hold} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />}
+        {way.value === "passphrase" && <Passphrase hold={hold} disabled={stage.opening} isWrong={isWrong} />}
         {way.value === "recovery-code" && (
-          <div class="field" key="recovery-code">
-            <label for="secret">{words.recoveryCode}</label>
-            <input ref={hold} id="secret" class="input code" type="text" autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
-              aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
-            <p class="hint" id="secret-hint">{words.codeWasShown}</p>
-          </div>
+          <SecretField id="secret" label={words.recoveryCode} hint={words.codeWasShown} hold={hold} disabled={stage.opening} isWrong={isWrong} autocomplete="off" problem="secret-problem" />
         )}
         {way.value === "enrollment" && (
           <>
             <div class="field" key="enrollment">
               <label for="secret">{words.lineOrLink}</label>
               <textarea ref={hold} id="secret" class="input" rows={3} autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
-                aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
+                aria-invalid={isWrong || undefined} aria-describedby="secret-hint secret-problem" />
               <p class="hint" id="secret-hint">{words.linePrinted(<code>copal client add</code>)}</p>
             </div>
             <DeviceName input={deviceName} disabled={stage.opening} />
           </>
         )}
-        <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">{words.missing[way.value]}</p>}
-          {stage.problem && !missing.value && <UnlockProblem app={app} problem={stage.problem} />}
-        </div>
+        <Wrong app={app} missing={missing.value && words.missing[way.value]} problem={stage.problem} />
         <button type="submit" class="button main large full" disabled={stage.opening}>
           {stage.opening ? <Spinner label={way.value === "enrollment" ? words.joining : words.unlocking} /> : way.value === "enrollment" ? words.join : words.unlock}
         </button>
@@ -144,10 +139,7 @@ function Join({ app, stage }: { app: App; stage: Locked }) {
         </ul>
         {full && <Passphrase hold={passphrase} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />}
         <DeviceName input={name} disabled={stage.opening} />
-        <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">{words.missing.passphrase}</p>}
-          {stage.problem && !missing.value && <UnlockProblem app={app} problem={stage.problem} />}
-        </div>
+        <Wrong app={app} missing={missing.value && words.missing.passphrase} problem={stage.problem} />
         <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label={words.joining} /> : words.join}</button>
         <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>{words.anotherWay}</button>
       </form>
@@ -180,10 +172,7 @@ function LastKnown({ app, stage, time }: { app: App; stage: Locked; time: number
       <GateHead title={words.lastKnown.title}><p class="soft">{words.lastKnown.keeps(hasNetwork, moment(time))}</p></GateHead>
       <form class="stack" onSubmit={open}>
         <Passphrase hold={field} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />
-        <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">{words.missing.passphrase}</p>}
-          {stage.problem && !missing.value && <ProblemNotice problem={stage.problem} />}
-        </div>
+        <Wrong app={app} missing={missing.value && words.missing.passphrase} problem={stage.problem} />
         <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label={words.unlocking} /> : words.lastKnown.showList}</button>
         <button type="button" class="button plain full" disabled={stage.opening || asking.value} onClick={() => void again()}>{asking.value ? <Spinner label={words.asking} /> : words.askServer}</button>
       </form>
@@ -193,18 +182,14 @@ function LastKnown({ app, stage, time }: { app: App; stage: Locked; time: number
 
 /** The one field that a passphrase is typed into; its button shows what is typed. */
 function Passphrase({ hold, disabled, isWrong }: { hold: Ref<HTMLInputElement>; disabled: boolean; isWrong: boolean }) {
-  const visible = useSignal(false);
-  useEffect(() => { if (disabled) visible.value = false; }, [disabled]);
+  return <SecretField id="secret" name="passphrase" label={words.ways.passphrase} show={words.showPassphrase} hold={hold} disabled={disabled} isWrong={isWrong} autocomplete="current-password" problem="secret-problem" />;
+}
+
+function Wrong({ app, missing, problem }: { app: App; missing: string | false; problem: Problem | null }) {
   return (
-    <div class="field">
-      <label for="secret">{words.ways.passphrase}</label>
-      <div class="with-button">
-        <input ref={hold} id="secret" class="input" type={(visible.value ? "text" : "password") as "password"} name="passphrase" autocomplete="current-password" autocapitalize="off"
-          spellcheck={false} aria-invalid={isWrong ? true : undefined} aria-describedby="secret-problem" disabled={disabled} />
-        <button type="button" class="button icon" aria-pressed={visible.value} aria-label={words.showPassphrase} onClick={() => { visible.value = !visible.value; }}>
-          <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
-        </button>
-      </div>
+    <div id="secret-problem">
+      {missing && <p class="field-problem" role="alert">{missing}</p>}
+      {problem && !missing && <UnlockProblem app={app} problem={problem} />}
     </div>
   );
 }
@@ -227,13 +212,7 @@ function Reopen({ app, stage, elsewise }: { app: App; stage: Locked; elsewise: (
 }
 
 function DeviceName({ input, disabled }: { input: RefObject<HTMLInputElement | null>; disabled: boolean }) {
-  return (
-    <div class="field">
-      <label for="device-name">{parts.nameOfThisDevice}</label>
-      <input ref={input} id="device-name" class="input" type="text" autocomplete="off" maxLength={80} placeholder={words.deviceExample} disabled={disabled} aria-describedby="device-hint" />
-      <p class="hint" id="device-hint">{words.deviceHint}</p>
-    </div>
-  );
+  return <Field hold={input} label={parts.nameOfThisDevice} hint={words.deviceHint} maxLength={80} placeholder={words.deviceExample} disabled={disabled} />;
 }
 
 function Why({ stage }: { stage: Locked }) {

@@ -5,6 +5,7 @@ import type { Session } from "../../../core/api";
 import type { App } from "../../app";
 import { patterns, toggled, type Backing } from "../../backing";
 import { blindness } from "../../plain";
+import { Field } from "../../parts/form";
 import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
 import { shown, size } from "../../words";
@@ -42,13 +43,8 @@ export function Ready({ app, state, session }: { app: App; state: Extract<Backin
           <button type="button" class="button small" onClick={() => app.backing.choose()}>{words.change}</button>
         </div>
         <div class="inside-card stack">
-          <div class="field">
-            <label for={`${name}-label`}>{words.name}</label>
-            <input id={`${name}-label`} class="input" type="text" maxLength={200} value={state.label} autocomplete="off" aria-describedby={`${name}-hint`}
-              onInput={(event) => app.backing.edit({ label: event.currentTarget.value })} />
-            <p class="hint" id={`${name}-hint`}>{words.nameHint}{folder.isFiles && ` ${words.nameOfFiles}`}</p>
-          </div>
-          {session.client === null && <DeviceName app={app} id={`${name}-device`} />}
+          <Field label={words.name} hint={<>{words.nameHint}{folder.isFiles && ` ${words.nameOfFiles}`}</>} maxLength={200} value={state.label} onInput={(event) => app.backing.edit({ label: event.currentTarget.value })} />
+          {session.client === null && <DeviceName app={app} />}
           <details>
             <summary><Icon name="forward" size={16} />{words.leaveOut}{lines.length > 0 && <span class="badge">{words.patterns(lines.length)}</span>}</summary>
             <div class="inside stack tight">
@@ -90,16 +86,9 @@ export function Ready({ app, state, session }: { app: App; state: Extract<Backin
 }
 
 /** Asked once, with the first backup: devices and their backups are told apart by it. */
-function DeviceName({ app, id }: { app: App; id: string }) {
+function DeviceName({ app }: { app: App }) {
   const stage = app.staging.stage.value;
   const suggested = stage.at === "open" ? stage.environment.suggestedName : "";
   useEffect(() => app.backing.edit({ device: suggested }), []);
-  return (
-    <div class="field">
-      <label for={id}>{parts.nameOfThisDevice}</label>
-      <input id={id} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={suggested} aria-describedby={`${id}-hint`}
-        onInput={(event) => app.backing.edit({ device: event.currentTarget.value })} />
-      <p class="hint" id={`${id}-hint`}>{backup.ready.deviceHint}</p>
-    </div>
-  );
+  return <Field label={parts.nameOfThisDevice} hint={backup.ready.deviceHint} required maxLength={80} defaultValue={suggested} onInput={(event) => app.backing.edit({ device: event.currentTarget.value })} />;
 }

@@ -6,8 +6,9 @@ import type { Kept, Rules } from "../../../core/api";
 import { PERIODS } from "../../../core/keeping";
 import { kept as words } from "../../../words/kept";
 import type { Keeping } from "../../keeping";
+import { Asked } from "../../parts/asked";
 import { Icon } from "../../parts/icon";
-import { Notice, ProblemNotice } from "../../parts/notice";
+import { Notice } from "../../parts/notice";
 import { Preview } from "./forecast";
 import { More } from "./more";
 import { PRESETS, type PresetName, isSame, rulesOf, typedOf } from "./plans";
@@ -28,7 +29,7 @@ export function Change({ keeping, kept: { policy, tags }, done }: { keeping: Kee
   const isShown = forecast !== null && "rules" in forecast.plan;
   const preset = PRESETS.find(({ name }) => name === chosen.value);
   const beside = policy ? besideWords({ ...policy, tags: [] }) : [];
-  const touched = () => { wrong.value = null; keeping.drop(); };
+  const touched = () => { wrong.value = null; keeping.cancel(); };
   const choose = (name: PresetName | "own") => { chosen.value = name; touched(); };
   const look = (event: Event) => {
     event.preventDefault();
@@ -108,9 +109,9 @@ export function Change({ keeping, kept: { policy, tags }, done }: { keeping: Kee
           <button type="button" class="button plain" onClick={done}>{change.leave}</button>
         </div>
       </form>
-      {isShown && forecast.foresight.at === "asking" && <p class="soft" role="status">{words.weighing}</p>}
-      {isShown && forecast.foresight.at === "failed" && <ProblemNotice problem={forecast.foresight.problem} />}
-      {isShown && forecast.foresight.at === "here" && <Preview keeping={keeping} policy={policy} plan={forecast.plan} foresight={forecast.foresight.value} />}
+      {isShown && <Asked asked={forecast.foresight} waiting={<p class="soft" role="status">{words.weighing}</p>}>
+        {(foresight) => <Preview keeping={keeping} policy={policy} plan={forecast.plan} foresight={foresight} />}
+      </Asked>}
     </section>
   );
 }

@@ -1,15 +1,16 @@
 /** Forecast: what would go and what stays, and why; then the question whether it is to be signed. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Foreseen, ForeseenSeries, Foresight, Kept, Plan, Policy, Rules } from "../../../core/api";
 import { USUAL } from "../../../core/keeping";
 import { kept as words } from "../../../words/kept";
 import { parts } from "../../../words/parts";
 import type { App } from "../../app";
 import type { Forecast, Keeping } from "../../keeping";
-import { DeviceName } from "../../parts/device-name";
-import { Dialog } from "../../parts/dialog";
+import { Asked } from "../../parts/asked";
+import { useDeviceName } from "../../parts/device-name";
+import { FormDialog } from "../../parts/form";
 import { Icon } from "../../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../../parts/notice";
 import { when } from "../../words";
@@ -100,41 +101,29 @@ function Row({ one, now }: { one: Foreseen; now: number }) {
 /** What is signed, once more, and by whom. */
 export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keeping: Keeping; kept: Kept; forecast: Forecast; signed: () => void }) {
   const { plan, foresight, isSigning, problem } = forecast;
-  const stage = app.staging.stage.value;
-  const unnamed = stage.at === "open" && stage.session.client === null ? stage.environment.suggestedName : null;
-  const device = useSignal(unnamed ?? "");
-  const name = useId();
+  const device = useDeviceName(app);
   const isRelease = "release" in plan;
   const goes = foresight.at === "here" ? sums(foresight.value).goes : 0;
   useEffect(() => () => { if (keeping.outcome.value !== null) signed(); }, []);
-  const sign = (event: Event) => {
-    event.preventDefault();
-    if (unnamed === null || device.value.trim() !== "") void keeping.sign(unnamed === null ? null : device.value.trim());
-  };
   const { ask } = words;
   const act = isRelease ? ask.release : ask.set;
   return (
-    <Dialog title={act.title} broad={isRelease} close={() => keeping.askToSign(false)}
-      footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => keeping.askToSign(false)}>{parts.cancel}</button>
-        <button type="submit" form={name} class={goes > 0 ? "button bad" : "button main"} disabled={isSigning || foresight.at !== "here"}>{isSigning ? parts.signing : act.sign}</button>
-      </>}>
-      <form id={name} class="stack tight" onSubmit={sign}>
-        {isRelease ? <Released kept={kept} ids={plan.release} /> : (
-          <>
-            <ul class="named bullets" tabIndex={0} aria-label={words.change.title}>{linesOf(kept.policy, plan).map((line) => <li key={line}>{line}</li>)}</ul>
-            <p class="small soft">{ask.counts(floorWords(plan.rules))}</p>
-            <Weaker policy={kept.policy} plan={plan} />
-          </>
-        )}
-        {foresight.at === "asking" && <p class="small soft" role="status">{words.weighing}</p>}
-        {foresight.at === "failed" && <ProblemNotice problem={foresight.problem} />}
-        {foresight.at === "here" && (isRelease ? <><Sums foresight={foresight.value} />{goes > 0 && <Series foresight={{ ...foresight.value, series: foresight.value.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</> : <Sums foresight={foresight.value} />)}
-        {goes > 0 && <p class="small soft">{ask.broughtBack(secondsWords(("rules" in plan ? plan.terms.grace : undefined) ?? (kept.policy ?? USUAL).grace))}</p>}
-        {unnamed !== null && <DeviceName id={name} value={unnamed} type={(typed) => { device.value = typed; }} />}
-        {problem && <ProblemNotice problem={problem} />}
-      </form>
-    </Dialog>
+    <FormDialog title={act.title} broad={isRelease} close={() => keeping.askToSign(false)} submit={() => { if (device.name !== "") void keeping.sign(device.name); }}
+      isBusy={isSigning} isReady={foresight.at === "here"} isBad={goes > 0} act={isSigning ? parts.signing : act.sign}>
+      {isRelease ? <Released kept={kept} ids={plan.release} /> : (
+        <>
+          <ul class="named bullets" tabIndex={0} aria-label={words.change.title}>{linesOf(kept.policy, plan).map((line) => <li key={line}>{line}</li>)}</ul>
+          <p class="small soft">{ask.counts(floorWords(plan.rules))}</p>
+          <Weaker policy={kept.policy} plan={plan} />
+        </>
+      )}
+      <Asked asked={foresight} waiting={<p class="small soft" role="status">{words.weighing}</p>}>
+        {(foreseen) => <><Sums foresight={foreseen} />{isRelease && goes > 0 && <Series foresight={{ ...foreseen, series: foreseen.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</>}
+      </Asked>
+      {goes > 0 && <p class="small soft">{ask.broughtBack(secondsWords(("rules" in plan ? plan.terms.grace : undefined) ?? (kept.policy ?? USUAL).grace))}</p>}
+      {device.field}
+      {problem && <ProblemNotice problem={problem} />}
+    </FormDialog>
   );
 }
 

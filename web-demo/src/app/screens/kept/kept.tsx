@@ -18,7 +18,7 @@ import { besideWords, floorWords, holdWords, keepsAll, lingerWords, otherWords, 
 export function Kept({ app }: { app: App }) {
   const keeping = useMemo(() => new Keeping(app.core), [app]);
   const changing = useSignal(false);
-  useEffect(() => { void keeping.load(); return () => keeping.leave(); }, [keeping]);
+  useEffect(() => { void keeping.load(); return () => keeping.dropAnswers(); }, [keeping]);
   const asked = keeping.kept.value;
   const outcome = keeping.outcome.value;
   if (asked.at === "asking") return <div class="stack" role="status"><span class="unseen">{words.reading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /></div>;
@@ -31,7 +31,7 @@ export function Kept({ app }: { app: App }) {
       {kept.holds.length > 0 && <Holds keeping={keeping} holds={kept.holds} />}
       <InForce kept={kept} />
       {changing.value
-        ? <Change key={kept.policy?.change} keeping={keeping} kept={kept} done={() => { changing.value = false; keeping.drop(); }} />
+        ? <Change key={kept.policy?.change} keeping={keeping} kept={kept} done={() => { changing.value = false; keeping.cancel(); }} />
         : <div><button type="button" class="button" onClick={() => { changing.value = true; keeping.outcome.value = null; }}>{kept.policy ? words.changeRules : words.setRules}</button></div>}
       {forecast?.isAsked && <Ask app={app} keeping={keeping} kept={kept} forecast={forecast} signed={() => { changing.value = false; }} />}
     </>

@@ -2,11 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
-import type { Confirmed, Key, NewKey, Problem } from "../../../core/api";
+import type { Confirmed, Key, NewKey } from "../../../core/api";
 import { problemOf } from "../../../core/problem";
 import type { App } from "../../app";
+import { useAct } from "../../parts/act";
 import { Confirming } from "../../parts/confirming";
-import { Dialog } from "../../parts/dialog";
+import { FormDialog } from "../../parts/form";
 import { Icon } from "../../parts/icon";
 import { Notice, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
@@ -15,7 +16,6 @@ import { SecretField } from "../../parts/secret";
 import { isNoted, lastGroup, weakness } from "../../passphrases";
 import { day, moment } from "../../words";
 import { keys as words } from "../../../words/keys";
-import { parts } from "../../../words/parts";
 
 /** What is wanted of the keys. */
 export type Wanted = { act: "passphrase" | "recovery-code"; replaces: Key | null } | { act: "remove"; about: Key };
@@ -48,19 +48,12 @@ function titleOf(wanted: Wanted): string {
 
 /** Stores a new key; a failure is told where it was asked for. */
 function useAdding({ app, close }: Step, replaces: Key | null) {
-  const isBusy = useSignal(false);
-  const problem = useSignal<Problem | null>(null);
-  const add = async (secret: NewKey) => {
-    [isBusy.value, problem.value] = [true, null];
-    try {
-      await app.core.administer("addKey", secret, replaces?.slot ?? null);
-      say(replaces ? words.replaced : words.added);
-      close();
-    } catch (thrown) {
-      problem.value = problemOf(thrown);
-      isBusy.value = false;
-    }
-  };
+  const { isBusy, problem, act } = useAct();
+  const add = (secret: NewKey) => act(async () => {
+    await app.core.administer("addKey", secret, replaces?.slot ?? null);
+    say(replaces ? words.replaced : words.added);
+    close();
+  });
   return { isBusy, problem, add };
 }
 
@@ -71,8 +64,7 @@ function NewPassphrase({ replaces, ...step }: Step & { replaces: Key | null }) {
   const weak = useSignal<string | null>(null);
   const form = useId();
   useLayoutEffect(() => first.current?.focus(), []);
-  const store = (event: Event) => {
-    event.preventDefault();
+  const store = () => {
     const typed = first.current?.value ?? "";
     wrong.value = typed === "" ? words.enterNew : typed !== second.current?.value ? words.differ : null;
     if (wrong.value !== null || isBusy.value) return;
@@ -81,23 +73,17 @@ function NewPassphrase({ replaces, ...step }: Step & { replaces: Key | null }) {
     void add({ by: "passphrase", passphrase: typed });
   };
   return (
-    <Dialog title={step.title} close={() => { if (!isBusy.value) step.close(); }}
-      footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>{parts.cancel}</button>
-        <button type="submit" form={form} class="button main" disabled={isBusy.value}>{isBusy.value ? <Spinner label={words.storing} /> : replaces ? words.replace : words.add}</button>
-      </>}>
-      <form id={form} class="stack tight" onSubmit={store}>
-        <SecretField label={words.newPassphrase} hint={words.newPassphraseHint} hold={first} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password"
-          problem={`${form}-problem`} heed={(text) => { weak.value = weakness(text); }} />
-        {weak.value && <Notice tone="warn" title={words.easyToGuess}><p class="soft">{weak.value}</p></Notice>}
-        <SecretField label={words.sameAgain} hold={second} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password" problem={`${form}-problem`} />
-        <div id={`${form}-problem`}>
-          {wrong.value && <p class="field-problem" role="alert">{wrong.value}</p>}
-          {problem.value && <ProblemNotice problem={problem.value} />}
-        </div>
-        {replaces && <p class="small soft">{words.passphraseGoes(day(replaces.created ?? 0, Date.now()))} {words.untaken}</p>}
-      </form>
-    </Dialog>
+    <FormDialog title={step.title} close={step.close} submit={store} isBusy={isBusy.value} act={isBusy.value ? <Spinner label={words.storing} /> : replaces ? words.replace : words.add}>
+      <SecretField label={words.newPassphrase} hint={words.newPassphraseHint} hold={first} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password"
+        problem={`${form}-problem`} heed={(text) => { weak.value = weakness(text); }} />
+      {weak.value && <Notice tone="warn" title={words.easyToGuess}><p class="soft">{weak.value}</p></Notice>}
+      <SecretField label={words.sameAgain} hold={second} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password" problem={`${form}-problem`} />
+      <div id={`${form}-problem`}>
+        {wrong.value && <p class="field-problem" role="alert">{wrong.value}</p>}
+        {problem.value && <ProblemNotice problem={problem.value} />}
+      </div>
+      {replaces && <p class="small soft">{words.passphraseGoes(day(replaces.created ?? 0, Date.now()))} {words.untaken}</p>}
+    </FormDialog>
   );
 }
 
@@ -110,69 +96,50 @@ function NewCode({ replaces, ...step }: Step & { replaces: Key | null }) {
   useEffect(() => {
     void step.app.core.administer("draftRecoveryCode").then((made) => { code.value = made; }, (thrown) => { problem.value = problemOf(thrown); });
   }, []);
-  const store = (event: Event) => {
-    event.preventDefault();
+  const store = () => {
     if (code.value === null || isBusy.value) return;
     wrong.value = !isNoted(noted.current?.value ?? "", lastGroup(code.value));
     if (wrong.value) return noted.current?.focus();
     void add({ by: "recovery-code", code: code.value });
   };
   return (
-    <Dialog title={step.title} firm close={() => { if (!isBusy.value) step.close(); }}
-      footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>{parts.cancel}</button>
-        <button type="submit" form={form} class="button main" disabled={isBusy.value || code.value === null}>{isBusy.value ? <Spinner label={words.storing} /> : words.noted}</button>
-      </>}>
-      <form id={form} class="stack tight" onSubmit={store}>
-        <p>{words.writeDown}</p>
-        <div class="recovery-code on-paper">
-          <p class="code">{code.value ?? "…"}</p>
-          <p class="only-paper">{words.onPaper(location.host, moment(Date.now()))}</p>
-        </div>
-        <div><button type="button" class="button small" disabled={code.value === null} onClick={() => print()}><Icon name="file" size={16} />{words.print}</button></div>
-        <SecretField label={words.lastGroup} hint={words.lastGroupHint} hold={noted} disabled={isBusy.value} isWrong={wrong.value} autocomplete="off" problem={`${form}-problem`} />
-        <div id={`${form}-problem`}>
-          {wrong.value && <p class="field-problem" role="alert">{words.notLastGroup}</p>}
-          {problem.value && <ProblemNotice problem={problem.value} />}
-        </div>
-        {replaces && <p class="small soft">{words.codeGoes(day(replaces.created ?? 0, Date.now()))} {words.untaken}</p>}
-      </form>
-    </Dialog>
+    <FormDialog title={step.title} firm close={step.close} submit={store} isBusy={isBusy.value} isReady={code.value !== null} act={isBusy.value ? <Spinner label={words.storing} /> : words.noted}>
+      <p>{words.writeDown}</p>
+      <div class="recovery-code on-paper">
+        <p class="code">{code.value ?? "…"}</p>
+        <p class="only-paper">{words.onPaper(location.host, moment(Date.now()))}</p>
+      </div>
+      <div><button type="button" class="button small" disabled={code.value === null} onClick={() => print()}><Icon name="file" size={16} />{words.print}</button></div>
+      <SecretField label={words.lastGroup} hint={words.lastGroupHint} hold={noted} disabled={isBusy.value} isWrong={wrong.value} autocomplete="off" problem={`${form}-problem`} />
+      <div id={`${form}-problem`}>
+        {wrong.value && <p class="field-problem" role="alert">{words.notLastGroup}</p>}
+        {problem.value && <ProblemNotice problem={problem.value} />}
+      </div>
+      {replaces && <p class="small soft">{words.codeGoes(day(replaces.created ?? 0, Date.now()))} {words.untaken}</p>}
+    </FormDialog>
   );
 }
 
 function Remove({ about, confirmed, ...step }: Step & { about: Key; confirmed: Confirmed }) {
-  const isBusy = useSignal(false);
-  const problem = useSignal<Problem | null>(null);
+  const { isBusy, problem, act } = useAct();
   const isIt = confirmed.slot === about.slot;
-  const remove = async () => {
-    [isBusy.value, problem.value] = [true, null];
-    try {
-      await step.app.core.administer("removeKey", about.slot);
-      say(words.removed);
-      step.close();
-    } catch (thrown) {
-      problem.value = problemOf(thrown);
-      isBusy.value = false;
-    }
-  };
+  const remove = () => act(async () => {
+    await step.app.core.administer("removeKey", about.slot);
+    say(words.removed);
+    step.close();
+  });
   return (
-    <Dialog title={step.title} close={() => { if (!isBusy.value) step.close(); }}
-      footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>{words.keep}</button>
-        <button type="button" class="button bad" disabled={isBusy.value || isIt} onClick={() => void remove()}>{isBusy.value ? <Spinner label={words.removing} /> : words.remove}</button>
-      </>}>
-      <div class="stack tight">
-        {isIt ? (
-          <Notice tone="warn" title={words.thisVeryKey}><p class="soft">{words.thisVeryKeyWhy}</p></Notice>
-        ) : (
-          <>
-            <p>{words.opensNoMore}</p>
-            <p class="small soft">{words.untaken}</p>
-          </>
-        )}
-        {problem.value && <ProblemNotice problem={problem.value} />}
-      </div>
-    </Dialog>
+    <FormDialog title={step.title} close={step.close} cancel={words.keep} submit={() => void remove()} isBusy={isBusy.value} isReady={!isIt} isBad
+      act={isBusy.value ? <Spinner label={words.removing} /> : words.remove}>
+      {isIt ? (
+        <Notice tone="warn" title={words.thisVeryKey}><p class="soft">{words.thisVeryKeyWhy}</p></Notice>
+      ) : (
+        <>
+          <p>{words.opensNoMore}</p>
+          <p class="small soft">{words.untaken}</p>
+        </>
+      )}
+      {problem.value && <ProblemNotice problem={problem.value} />}
+    </FormDialog>
   );
 }

@@ -4,9 +4,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Key } from "../../../core/api";
 import type { App } from "../../app";
-import { ask, type Asked } from "../../asked";
+import { ask, type Asked as State } from "../../asked";
+import { Asked, Bones } from "../../parts/asked";
 import { Icon } from "../../parts/icon";
-import { Badge, ProblemNotice } from "../../parts/notice";
+import { Badge } from "../../parts/notice";
 import { viewOf } from "../../route";
 import { day } from "../../words";
 import { keys as words } from "../../../words/keys";
@@ -14,11 +15,10 @@ import { shell } from "../../../words/shell";
 import { AskKey, type Wanted } from "./ask";
 
 export function Keys({ app }: { app: App }) {
-  const list = useSignal<Asked<Key[]>>({ at: "asking" });
+  const list = useSignal<State<Key[]>>({ at: "asking" });
   const wanted = useSignal<Wanted | null>(null);
   const load = () => ask(app.core.administer("keys"), (asked) => { list.value = asked; });
   useEffect(() => void load(), []);
-  const { value } = list;
   const begin = (next: Wanted) => { wanted.value = next; };
   return (
     <div class="page stack wide">
@@ -31,9 +31,9 @@ export function Keys({ app }: { app: App }) {
         <button type="button" class="button" onClick={() => begin({ act: "passphrase", replaces: null })}><Icon name="plus" size={18} />{words.addPassphrase}</button>
         <button type="button" class="button" onClick={() => begin({ act: "recovery-code", replaces: null })}><Icon name="plus" size={18} />{words.makeCode}</button>
       </div>
-      {value.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
-        : value.at === "failed" ? <ProblemNotice problem={value.problem} retry={() => { list.value = { at: "asking" }; void load(); }} />
-        : <ul class="stack tight devices">{value.value.map((key) => <One key={key.slot} about={key} isOnly={value.value.filter(({ kind }) => kind !== null).length === 1} begin={begin} />)}</ul>}
+      <Asked asked={list.value} waiting={<Bones says={words.reading} lines={2} />} retry={() => { list.value = { at: "asking" }; void load(); }}>
+        {(keys) => <ul class="stack tight devices">{keys.map((key) => <One key={key.slot} about={key} isOnly={keys.filter(({ kind }) => kind !== null).length === 1} begin={begin} />)}</ul>}
+      </Asked>
       {wanted.value && <AskKey app={app} wanted={wanted.value} close={() => { wanted.value = null; void load(); }} />}
     </div>
   );

@@ -4,10 +4,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Entry, Preview as Previewed, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
-import { ask, type Asked } from "../../asked";
+import { ask, type Asked as State } from "../../asked";
 import { sideBySide, type DifferenceRow, type Line } from "../../difference";
+import { Asked } from "../../parts/asked";
 import { Dialog } from "../../parts/dialog";
-import { Empty, ProblemNotice } from "../../parts/notice";
+import { Empty } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
 import { parts } from "../../../words/parts";
 import { preview } from "../../../words/preview";
@@ -23,7 +24,7 @@ export interface Shown {
 }
 
 export function Beside({ app, before, after, close }: { app: App; before: Shown | null; after: Shown; close: () => void }) {
-  const asked = useSignal<Asked<[Previewed | null, Previewed]>>({ at: "asking" });
+  const asked = useSignal<State<[Previewed | null, Previewed]>>({ at: "asking" });
   const one = ({ snapshot, entry }: Shown) => app.core.preview(snapshot.id, entry.id, PREVIEW_MAX);
   const load = () => {
     asked.value = { at: "asking" };
@@ -36,9 +37,9 @@ export function Beside({ app, before, after, close }: { app: App; before: Shown 
       <button type="button" class="button" onClick={close}>{parts.close}</button>
       <Take app={app} snapshot={after.snapshot} here="" hereName="" selected={[after.entry]} />
     </>}>
-      {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={preview.fetching} /></div>}
-      {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
-      {asked.value.at === "here" && <Both app={app} before={before} after={after} previews={asked.value.value} />}
+      <Asked asked={asked.value} waiting={<div class="preview-wait"><Spinner label={preview.fetching} /></div>} retry={load}>
+        {(previews) => <Both app={app} before={before} after={after} previews={previews} />}
+      </Asked>
     </Dialog>
   );
 }

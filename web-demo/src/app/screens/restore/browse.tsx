@@ -6,17 +6,17 @@ import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
 import { plain } from "../../../words/plain";
 import { browse as words } from "../../../words/browse";
 import { parts } from "../../../words/parts";
-import { restore } from "../../../words/restore";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
 import { Choice } from "../../parts/choice";
+import { Crumbs } from "../../parts/crumbs";
 import { Icon, type IconName } from "../../parts/icon";
 import { Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { Tile } from "../../parts/thumb";
 import { unseen } from "../../parts/unseen";
 import { troubleWords } from "../../plain";
-import { viewOf, type Crumb } from "../../route";
+import type { Crumb } from "../../route";
 import { shown, size, stamp, within } from "../../words";
 import { Preview } from "./preview";
 import { Receipt, Tick } from "./snapshots";
@@ -26,6 +26,8 @@ import { VersionsButton } from "./versions-button";
 export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snapshot; crumbs: Crumb[]; at: EntryId | null }) {
   const { listing, finding } = app;
   const here: EntryId = crumbs[crumbs.length - 1]?.id ?? "";
+  const way = [snapshot.source, ...crumbs.map(({ name }) => name)];
+  const hereName = crumbs[crumbs.length - 1]?.name ?? snapshot.source;
   const from = useCameFrom(crumbs) ?? at;
   const previewed = useSignal<Entry | null>(null);
   const search = useRef<HTMLInputElement>(null);
@@ -68,7 +70,12 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
   return (
     <>
       <header class="page-head browse-head">
-        <Crumbs snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} crumbs={crumbs} go={go} out={() => app.route.go(viewOf("restore"))} />
+        <Crumbs app={app} way={way.map((name, i) => ({ name: <bdi>{shown(name)}</bdi>, ...(i < crumbs.length ? { go: () => go(crumbs.slice(0, i)) } : {}) }))} />
+        <h1 class="wrap"><bdi>{shown(hereName)}</bdi></h1>
+        <p class="soft small row tight-row">
+          <span>{words.asItWas(within(app.whenMade.value(snapshot, Date.now())), <bdi>{shown(snapshot.device)}</bdi>, snapshot.fromBrowser, snapshot.files, size(snapshot.bytes))}</span>
+          <Receipt snapshot={snapshot} />
+        </p>
       </header>
       {crumbs.length === 0 && <Lacks snapshot={snapshot} />}
       <div class="toolbar">
@@ -81,7 +88,7 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
               pause.current = setTimeout(() => typed(search.current?.value ?? ""), 180);
             }} />
         </div>
-        <Take app={app} snapshot={snapshot} here={here} hereName={crumbs[crumbs.length - 1]?.name ?? snapshot.source} selected={selected.value}>
+        <Take app={app} snapshot={snapshot} here={here} hereName={hereName} selected={selected.value}>
           {selected.value.length === 1 && selected.value[0]?.kind === "file" && <VersionsButton app={app} snapshot={snapshot} entry={selected.value[0]} />}
         </Take>
       </div>
@@ -155,31 +162,6 @@ function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; en
     };
   }, [app, snapshot.id, entries]);
   return measure === null ? null : <>{words.measured(measure.files, size(measure.bytes), measure.damage.length > 0)}</>;
-}
-
-function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made: string; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
-  return (
-    <>
-      <nav aria-label={restore.whereYouAre} class="crumbs">
-        <button type="button" class="crumb" onClick={out}>{restore.snapshots}</button>
-        <Icon name="forward" size={14} />
-        {crumbs.length === 0 ? <span class="crumb here" aria-current="page"><bdi>{shown(snapshot.source)}</bdi></span> : <button type="button" class="crumb" onClick={() => go([])}><bdi>{shown(snapshot.source)}</bdi></button>}
-        {crumbs.map((crumb, i) => (
-          <span key={crumb.id} class="crumb-part">
-            <Icon name="forward" size={14} />
-            {i === crumbs.length - 1
-              ? <span class="crumb here" aria-current="page"><bdi>{shown(crumb.name)}</bdi></span>
-              : <button type="button" class="crumb" onClick={() => go(crumbs.slice(0, i + 1))}><bdi>{shown(crumb.name)}</bdi></button>}
-          </span>
-        ))}
-      </nav>
-      <h1 class="wrap"><bdi>{shown(crumbs[crumbs.length - 1]?.name ?? snapshot.source)}</bdi></h1>
-      <p class="soft small row tight-row">
-        <span>{words.asItWas(within(made), <bdi>{shown(snapshot.device)}</bdi>, snapshot.fromBrowser, snapshot.files, size(snapshot.bytes))}</span>
-        <Receipt snapshot={snapshot} />
-      </p>
-    </>
-  );
 }
 
 /** What is not in it, or not as it was at one moment. */

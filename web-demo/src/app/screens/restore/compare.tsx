@@ -5,12 +5,11 @@ import type { Change, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import type { Comparing, Shown } from "../../comparing";
 import { Choice } from "../../parts/choice";
+import { Crumbs } from "../../parts/crumbs";
 import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
-import { viewOf } from "../../route";
 import { plain } from "../../../words/plain";
-import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import { count, shown, size } from "../../words";
 
@@ -29,11 +28,7 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
   return (
     <>
       <header class="page-head browse-head">
-        <nav aria-label={restore.whereYouAre} class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button>
-          <Icon name="forward" size={14} />
-          <span class="crumb here" aria-current="page">{words.compare.title}</span>
-        </nav>
+        <Crumbs app={app} way={[{ name: words.compare.title }]} />
         <h1>{words.compare.heading}</h1>
         <p class="soft"><bdi>{shown(before.source)}</bdi>, {app.whenMade.value(before, Date.now())} → {other && <><bdi>{shown(after.source)}</bdi>, </>}{app.whenMade.value(after, Date.now())}</p>
       </header>

@@ -1,12 +1,11 @@
 /** Marks: forgetting snapshots, bringing them back, pinning and tagging them. What is signed is asked first, by name. */
 
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import type { Guard, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import { type Act, type Outcome, type Question, forgettable, tagsOf, typedTags } from "../../marking";
-import { DeviceName } from "../../parts/device-name";
-import { Dialog } from "../../parts/dialog";
+import { useDeviceName } from "../../parts/device-name";
+import { Field, FormDialog } from "../../parts/form";
 import { Icon, type IconName } from "../../parts/icon";
 import { Notice, ProblemNotice, type Tone } from "../../parts/notice";
 import { say } from "../../parts/say";
@@ -41,52 +40,39 @@ export function Marks({ app, ticked, done }: { app: App; ticked: readonly Snapsh
 function Ask({ app, question }: { app: App; question: Question }) {
   const { act, snapshots, guard, isSigning, problem } = question;
   const { marking } = app;
-  const stage = app.staging.stage.value;
-  const unnamed = stage.at === "open" && stage.session.client === null ? stage.environment.suggestedName : null;
-  const device = useSignal(unnamed ?? "");
+  const device = useDeviceName(app);
   const removed = useSignal<readonly string[]>([]);
   const typed = useSignal("");
-  const name = useId();
   const left = act === "forget" ? forgettable(snapshots) : snapshots;
   const add = typedTags(typed.value).filter((tag) => !snapshots.every(({ tags }) => tags.includes(tag)));
-  const isEmpty = left.length === 0 || (act === "tag" && add.length === 0 && removed.value.length === 0) || (unnamed !== null && device.value.trim() === "");
-  const sign = async (event: Event) => {
-    event.preventDefault();
+  const isEmpty = left.length === 0 || (act === "tag" && add.length === 0 && removed.value.length === 0) || device.name === "";
+  const sign = async () => {
     if (isEmpty) return;
-    await marking.sign({ add, remove: [...removed.value] }, unnamed === null ? null : device.value.trim());
+    await marking.sign({ add, remove: [...removed.value] }, device.name);
     if (marking.outcome.value) say(told(marking.outcome.value).title);
   };
   return (
-    <Dialog title={words.ask[act](left.length)} close={() => marking.cancel()}
-      footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => marking.cancel()}>{parts.cancel}</button>
-        <button type="submit" form={name} class={act === "forget" ? "button bad" : "button main"} disabled={isSigning || isEmpty || guard?.at === "asking"}>{isSigning ? parts.signing : words.sign[act]}</button>
-      </>}>
-      <form id={name} class="stack tight" onSubmit={(event) => void sign(event)}>
-        <ul class="named">{snapshots.map((snapshot) => <Named key={snapshot.id} app={app} snapshot={snapshot} note={noteOf(act, snapshot, guard?.at === "here" ? guard.value : null)} />)}</ul>
-        <p>{words.says[act]}</p>
-        {act === "forget" && <Stays guard={guard} />}
-        {act === "tag" && (
-          <>
-            {tagsOf(snapshots).length > 0 && (
-              <div class="row" role="group" aria-label={words.tagsToRemove}>
-                <span class="small soft">{words.remove}</span>
-                {tagsOf(snapshots).map((tag) => (
-                  <button key={tag} type="button" class="button small removed" aria-pressed={removed.value.includes(tag)} onClick={() => { removed.value = removed.value.includes(tag) ? removed.value.filter((one) => one !== tag) : [...removed.value, tag]; }}><bdi>{shown(tag)}</bdi></button>
-                ))}
-              </div>
-            )}
-            <div class="field">
-              <label for={`${name}-add`}>{words.addTags}</label>
-              <input id={`${name}-add`} class="input" type="text" maxLength={1_000} autocomplete="off" placeholder={words.tagExamples} aria-describedby={`${name}-hint`} onInput={(event) => { typed.value = event.currentTarget.value; }} />
-              <p class="hint" id={`${name}-hint`}>{words.commas}</p>
+    <FormDialog title={words.ask[act](left.length)} close={() => marking.cancel()} submit={() => void sign()} isBusy={isSigning} isReady={!isEmpty && guard?.at !== "asking"}
+      isBad={act === "forget"} act={isSigning ? parts.signing : words.sign[act]}>
+      <ul class="named">{snapshots.map((snapshot) => <Named key={snapshot.id} app={app} snapshot={snapshot} note={noteOf(act, snapshot, guard?.at === "here" ? guard.value : null)} />)}</ul>
+      <p>{words.says[act]}</p>
+      {act === "forget" && <Stays guard={guard} />}
+      {act === "tag" && (
+        <>
+          {tagsOf(snapshots).length > 0 && (
+            <div class="row" role="group" aria-label={words.tagsToRemove}>
+              <span class="small soft">{words.remove}</span>
+              {tagsOf(snapshots).map((tag) => (
+                <button key={tag} type="button" class="button small removed" aria-pressed={removed.value.includes(tag)} onClick={() => { removed.value = removed.value.includes(tag) ? removed.value.filter((one) => one !== tag) : [...removed.value, tag]; }}><bdi>{shown(tag)}</bdi></button>
+              ))}
             </div>
-          </>
-        )}
-        {unnamed !== null && <DeviceName id={name} value={unnamed} type={(typed) => { device.value = typed; }} />}
-        {problem && <ProblemNotice problem={problem} />}
-      </form>
-    </Dialog>
+          )}
+          <Field label={words.addTags} hint={words.commas} maxLength={1_000} placeholder={words.tagExamples} onInput={(event) => { typed.value = event.currentTarget.value; }} />
+        </>
+      )}
+      {device.field}
+      {problem && <ProblemNotice problem={problem} />}
+    </FormDialog>
   );
 }
 

@@ -6,11 +6,12 @@ import type { Entry, Preview as Previewed, Snapshot } from "../../../core/api";
 import { parts } from "../../../words/parts";
 import { preview as words } from "../../../words/preview";
 import type { App } from "../../app";
-import { ask, type Asked } from "../../asked";
+import { ask, type Asked as State } from "../../asked";
 import { paint } from "../../colours/colours";
+import { Asked } from "../../parts/asked";
 import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
-import { Empty, ProblemNotice } from "../../parts/notice";
+import { Empty } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
 import { keyAlong } from "../../way";
 import { count, shown, size, moment } from "../../words";
@@ -20,7 +21,7 @@ import { VersionsButton } from "./versions-button";
 
 /** `among`: the entries beside it; `show` turns to another one of them. */
 export function Preview({ app, snapshot, entry, among, show, close }: { app: App; snapshot: Snapshot; entry: Entry; among: readonly Entry[]; show: (entry: Entry) => void; close: () => void }) {
-  const asked = useSignal<Asked<Previewed>>({ at: "asking" });
+  const asked = useSignal<State<Previewed>>({ at: "asking" });
   const newest = useRef(entry.id);
   newest.current = entry.id;
   const load = () => {
@@ -44,9 +45,9 @@ export function Preview({ app, snapshot, entry, among, show, close }: { app: App
       </>}>
       <p class="soft small preview-facts">{size(entry.size)}{pixels ? ` · ${count(pixels.width)} × ${count(pixels.height)}` : ""}{entry.modified === null ? "" : ` · ${words.changed(moment(entry.modified))}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
       <div class="preview">
-        {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={words.fetching} /></div>}
-        {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
-        {asked.value.at === "here" && <Content key={entry.id} app={app} snapshot={snapshot} entry={entry} preview={asked.value.value} />}
+        <Asked asked={asked.value} waiting={<div class="preview-wait"><Spinner label={words.fetching} /></div>} retry={load}>
+          {(preview) => <Content key={entry.id} app={app} snapshot={snapshot} entry={entry} preview={preview} />}
+        </Asked>
       </div>
     </Dialog>
   );

@@ -4,12 +4,11 @@ import { useEffect, useRef } from "preact/hooks";
 import type { FileKind, Hit, Snapshot } from "../../../core/api";
 import { parentOf } from "../../../core/restore/names";
 import type { App } from "../../app";
+import { Crumbs } from "../../parts/crumbs";
 import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
-import { viewOf } from "../../route";
 import { browse } from "../../../words/browse";
-import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import { baseName, shown, size, stamp, within } from "../../words";
 import { KINDS } from "./browse";
@@ -38,11 +37,7 @@ export function Seek({ app }: { app: App }) {
   return (
     <>
       <header class="page-head">
-        <nav aria-label={restore.whereYouAre} class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button>
-          <Icon name="forward" size={14} />
-          <span class="crumb here" aria-current="page">{words.seek.title}</span>
-        </nav>
+        <Crumbs app={app} way={[{ name: words.seek.title }]} />
         <h1>{words.seek.heading}</h1>
       </header>
       <form class="seek" role="search" aria-label={words.seek.all} onSubmit={(event) => { event.preventDefault(); clearTimeout(pause.current); void seeking.seek(); }}>

@@ -7,6 +7,7 @@ import { LENGTH_MOST } from "../../../core/share/list";
 import type { App, ToShare } from "../../app";
 import { Choice } from "../../parts/choice";
 import { Dialog } from "../../parts/dialog";
+import { Field } from "../../parts/form";
 import { Icon } from "../../parts/icon";
 import { Notice, ProblemNotice } from "../../parts/notice";
 import { Progress } from "../../parts/progress";
@@ -72,11 +73,7 @@ export function Share({ app, what }: { app: App; what: ToShare }) {
       {state.at === "asked" && (
         <form id={form} class="stack" onSubmit={(event) => void make(event)}>
           {state.problem && <ProblemNotice problem={state.problem} />}
-          <div class="field">
-            <label for={`${form}-name`}>{words.name}</label>
-            <input id={`${form}-name`} class="input" type="text" maxLength={200} autocomplete="off" defaultValue={what.title} aria-describedby={`${form}-hint`} onInput={(event) => { name.current = event.currentTarget.value; }} />
-            <p class="hint" id={`${form}-hint`}>{measure === null ? words.counting : words.counted(measure.files, size(measure.bytes))}</p>
-          </div>
+          <Field label={words.name} hint={measure === null ? words.counting : words.counted(measure.files, size(measure.bytes))} maxLength={200} defaultValue={what.title} onInput={(event) => { name.current = event.currentTarget.value; }} />
           {isTooLarge && <Notice tone="warn" title={words.tooLarge(size(LENGTH_MOST))}><p class="soft">{words.chooseLess}</p></Notice>}
           <div class="field"><span class="label">{words.endsAfter}</span><div><Choice<number> label={words.endsAfter} value={days} change={setDays} options={[1, 7, 30].map((value) => ({ value, words: words.days(value) }))} /></div></div>
           <div class="field"><span class="label">{words.mayBeOpened}</span><div><Choice<number> label={words.mayBeOpened} value={openings} change={setOpenings} options={[1, 5, 1000].map((value) => ({ value, words: words.times(value) }))} /></div></div>

@@ -1,22 +1,22 @@
 /** Shares: the links that still open something, and what ends one. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Problem, Share } from "../../../core/api";
-import { problemOf } from "../../../core/problem";
+import type { Share } from "../../../core/api";
 import type { App } from "../../app";
-import { ask, type Asked } from "../../asked";
-import { Dialog } from "../../parts/dialog";
+import { ask, type Asked as State } from "../../asked";
+import { useAct } from "../../parts/act";
+import { Asked, Bones } from "../../parts/asked";
+import { Crumbs } from "../../parts/crumbs";
+import { FormDialog } from "../../parts/form";
 import { Icon } from "../../parts/icon";
 import { Badge, Empty, ProblemNotice } from "../../parts/notice";
 import { say } from "../../parts/say";
-import { viewOf } from "../../route";
-import { parts } from "../../../words/parts";
 import { restore } from "../../../words/restore";
 import { shares as words } from "../../../words/shares";
 import { shown, size, when, within } from "../../words";
 
 export function Shares({ app }: { app: App }) {
-  const [asked, setAsked] = useState<Asked<Share[]>>({ at: "asking" });
+  const [asked, setAsked] = useState<State<Share[]>>({ at: "asking" });
   const [revoking, setRevoking] = useState<Share | null>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const isThere = useRef(true);
@@ -30,14 +30,14 @@ export function Shares({ app }: { app: App }) {
   return (
     <>
       <header class="page-head">
-        <nav aria-label={restore.whereYouAre} class="crumbs"><button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button></nav>
+        <Crumbs app={app} />
         <h1 ref={heading} tabIndex={-1}>{restore.shares}</h1>
         <p class="soft">{words.about}</p>
       </header>
-      {asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
-        : asked.at === "failed" ? <ProblemNotice problem={asked.problem} retry={() => void load()} />
-        : asked.value.length === 0 ? <Empty icon="link" title={words.none}><p>{words.noneWhy}</p></Empty>
-        : <ul class="stack tight devices">{asked.value.map((share) => <One key={share.id} share={share} revoke={() => setRevoking(share)} />)}</ul>}
+      <Asked asked={asked} waiting={<Bones says={words.reading} lines={2} />} retry={() => void load()}>
+        {(shares) => shares.length === 0 ? <Empty icon="link" title={words.none}><p>{words.noneWhy}</p></Empty>
+          : <ul class="stack tight devices">{shares.map((share) => <One key={share.id} share={share} revoke={() => setRevoking(share)} />)}</ul>}
+      </Asked>
       {revoking && <Revoke app={app} share={revoking} done={(isRevoked) => { setRevoking(null); if (isRevoked) void load(); }} />}
     </>
   );
@@ -63,32 +63,18 @@ function One({ share, revoke }: { share: Share; revoke: () => void }) {
 }
 
 function Revoke({ app, share, done }: { app: App; share: Share; done: (isRevoked: boolean) => void }) {
-  const [isAsking, setAsking] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const revoke = async () => {
-    setAsking(true);
-    setProblem(null);
-    try {
-      await app.core.revokeShare(share.id);
-      say(words.revoked);
-      done(true);
-    } catch (thrown) {
-      setProblem(problemOf(thrown));
-      setAsking(false);
-    }
-  };
+  const { isBusy, problem, act } = useAct();
+  const revoke = () => act(async () => {
+    await app.core.revokeShare(share.id);
+    say(words.revoked);
+    done(true);
+  });
   return (
-    <Dialog title={words.revokeWhich(called(share))} close={() => { if (!isAsking) done(false); }}
-      footer={<>
-        <button type="button" class="button" disabled={isAsking} onClick={() => done(false)}>{parts.cancel}</button>
-        <button type="button" class="button bad" disabled={isAsking} onClick={() => void revoke()}>{isAsking ? words.revoking : words.revoke}</button>
-      </>}>
-      <div class="stack tight">
-        <p>{words.revokeSays}</p>
-        <p class="small soft">{words.revokeStays}</p>
-        {problem && <ProblemNotice problem={problem} />}
-      </div>
-    </Dialog>
+    <FormDialog title={words.revokeWhich(called(share))} close={() => done(false)} submit={() => void revoke()} isBusy={isBusy.value} isBad act={isBusy.value ? words.revoking : words.revoke}>
+      <p>{words.revokeSays}</p>
+      <p class="small soft">{words.revokeStays}</p>
+      {problem.value && <ProblemNotice problem={problem.value} />}
+    </FormDialog>
   );
 }
 

@@ -6,6 +6,7 @@ import type { Snapshot } from "../../../core/api";
 import { restore as words } from "../../../words/restore";
 import type { App } from "../../app";
 import { tagsOf } from "../../marking";
+import { Bones } from "../../parts/asked";
 import { Icon } from "../../parts/icon";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
@@ -24,7 +25,7 @@ export function Snapshots({ app }: { app: App }) {
   const selected = useSignal<readonly string[]>([]);
   useEffect(() => { void app.loadSnapshots(); return () => marking.forget(); }, [app]);
 
-  if (asked.at === "asking") return <><Head app={app} /><Bones /></>;
+  if (asked.at === "asking") return <><Head app={app} /><Bones says={words.reading} lines={5} /></>;
   const show = (forgotten: boolean) => { [selected.value, series.value, tag.value] = [[], "", ""]; void marking.showForgotten(forgotten); };
   if (asked.at === "failed") return <><Head app={app} /><ProblemNotice problem={asked.problem} retry={() => (isForgotten ? show(true) : void app.loadSnapshots())} /></>;
   const { snapshots, damage } = asked.value;
@@ -134,10 +135,6 @@ export function Receipt({ snapshot }: { snapshot: Snapshot }) {
 
 export function Tick({ on }: { on: boolean }) {
   return <span class={on ? "tick-box on" : "tick-box"} aria-hidden="true">{on && <Icon name="check" size={14} />}</span>;
-}
-
-function Bones() {
-  return <div class="rows-bones" role="status">{unseen(words.reading)}{[0, 1, 2, 3, 4].map((i) => <div key={i} class="bone" />)}</div>;
 }
 
 /** The series there are, those with the newest snapshot first. */

@@ -3,14 +3,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Entry, Snapshot, Version } from "../../../core/api";
-import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import type { App } from "../../app";
 import { Choice } from "../../parts/choice";
+import { Crumbs } from "../../parts/crumbs";
 import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
-import { viewOf } from "../../route";
 import { changeOf, versionBefore } from "../../versions";
 import { shown, size, when, within } from "../../words";
 import { Beside, type Shown } from "./beside";
@@ -51,13 +50,7 @@ export function Versions({ app, snapshot, entry }: { app: App; snapshot: Snapsho
   return (
     <>
       <header class="page-head">
-        <nav aria-label={restore.whereYouAre} class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button>
-          <Icon name="forward" size={14} />
-          <button type="button" class="crumb" onClick={() => app.route.go({ screen: "restore", snapshot, crumbs: [] })}><bdi>{shown(snapshot.source)}</bdi></button>
-          <Icon name="forward" size={14} />
-          <span class="crumb here" aria-current="page">{words.title}</span>
-        </nav>
+        <Crumbs app={app} way={[{ name: <bdi>{shown(snapshot.source)}</bdi>, go: () => app.route.go({ screen: "restore", snapshot, crumbs: [] }) }, { name: words.title }]} />
         <h1 class="wrap">{words.of(<bdi>{shown(entry.name)}</bdi>)}</h1>
         {entry.path !== entry.name && <p class="soft small wrap"><bdi>{shown(entry.path)}</bdi></p>}
       </header>

@@ -7,6 +7,7 @@ import { digits } from "../../../words/numbers";
 import { shell } from "../../../words/shell";
 import { status as words } from "../../../words/status";
 import type { App } from "../../app";
+import { Asked } from "../../parts/asked";
 import { SizeChart } from "../../parts/chart";
 import { Icon } from "../../parts/icon";
 import { Alarms } from "./alarms";
@@ -17,15 +18,15 @@ import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { ago, shown, size, whenAmong } from "../../words";
 
 export function Status({ app, session }: { app: App; session: Session }) {
-  const asked = app.status.value;
   useEffect(() => { void app.loadStatus(); void app.upkeep.load(); void app.watch("closely"); }, [app]);
   return (
     <div class="page stack wide">
       <header class="page-head"><h1>{shell.screens.status}</h1></header>
       <Alarms app={app} />
-      {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">{words.reading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
-      {asked.at === "failed" && <ProblemNotice problem={asked.problem} retry={() => void app.loadStatus()} />}
-      {asked.at === "here" && <Shown app={app} status={asked.value} session={session} />}
+      <Asked asked={app.status.value} retry={() => void app.loadStatus()}
+        waiting={<div class="stack" role="status"><span class="unseen">{words.reading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}>
+        {(status) => <Shown app={app} status={status} session={session} />}
+      </Asked>
     </div>
   );
 }
