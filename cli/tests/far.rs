@@ -1,6 +1,5 @@
 //! Far stores: where every request takes a round trip, few wait for each other.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use copal_client::backend::Backend;
 use copal_client::backup::{Options, Source, backup};
 use copal_client::changes::{self, ChangeError};
@@ -27,7 +25,7 @@ use copal_format::repository::Parameters;
 use copal_store::fault::{Call, Fate, Fault};
 use copal_store::fs::FsStore;
 use copal_store::record::{self, Record};
-use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use copal_store::{Key, Op, Store, StoreError};
 use futures::channel::oneshot;
 
 use crate::kit::noise;
@@ -46,7 +44,7 @@ fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there
         }
     }
     std::fs::create_dir(&directory).unwrap();
-    let far = Arc::new(Record::new(Far(FsStore::create(&directory).unwrap())));
+    let far = Arc::new(Record::new(Far(Arc::new(FsStore::create(&directory).unwrap()))));
     let backend = Backend::of_store(&Location::Directory(directory), far.clone());
     let repository = made(&backend, place.path());
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
@@ -273,7 +271,7 @@ fn try_to_restore(
 }
 
 /// A store of which every answer comes after a while, as from a bucket.
-struct Far(FsStore);
+struct Far(Arc<dyn Store>);
 
 async fn a_while() {
     let (wake, woken) = oneshot::channel();
@@ -284,36 +282,21 @@ async fn a_while() {
     let _ = woken.await;
 }
 
+impl Far {
+    async fn after_a_while<T, F: Future<Output = Result<T, StoreError>>>(
+        &self,
+        _: (Op, &str),
+        call: impl FnOnce(Arc<dyn Store>) -> F,
+    ) -> Result<T, StoreError> {
+        a_while().await;
+        call(self.0.clone()).await
+    }
+}
+
 #[async_trait]
 impl Store for Far {
-    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        a_while().await;
-        self.0.create(key, bytes).await
-    }
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        a_while().await;
-        self.0.read(key).await
-    }
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        a_while().await;
-        self.0.read_range(key, range).await
-    }
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        a_while().await;
-        self.0.stat(key).await
-    }
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        a_while().await;
-        self.0.list(prefix, after, limit).await
-    }
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        a_while().await;
-        self.0.delete(key).await
-    }
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        a_while().await;
-        self.0.now().await
-    }
+    copal_store::pass_on!(after_a_while(): create, read, read_range, stat, list, delete, now);
+
     fn is_remote(&self) -> bool {
         true
     }

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::kit::{Machine, Ran, Run, assert_same, copy, name, noise, set_xattr, text, texts};
+use crate::kit::{Machine, Ran, Run, assert_same, copy, files, name, noise, set_xattr, text, texts};
 
 const SECRET: &str = "restic's own";
 
@@ -104,15 +104,8 @@ fn rows(value: &Value) -> Vec<(String, String)> {
 }
 
 /// Files of the restic repository below a folder, the largest first.
-fn files(machine: &Machine, folder: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut left = vec![machine.path("restic").join(folder)];
-    while let Some(place) = left.pop() {
-        match place.is_dir() {
-            true => left.extend(fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path())),
-            false => found.push(place),
-        }
-    }
+fn largest(machine: &Machine, folder: &str) -> Vec<PathBuf> {
+    let mut found = files(&machine.path("restic").join(folder));
     found.sort_by_key(|place| std::cmp::Reverse(fs::metadata(place).unwrap().len()));
     found
 }
@@ -127,7 +120,7 @@ fn rewrite(place: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 #[test]
 fn every_snapshot_restores_as_restic_restores_it_and_none_is_imported_twice() {
     let machine = made("2");
-    let before = files(&machine, "");
+    let before = largest(&machine, "");
     let planned = imports(&machine, &["-n"]).ok().json();
     assert_eq!((planned["copied"].as_array().unwrap().len(), machine.snapshots().len()), (2, 0));
     let made = imports(&machine, &[]).ok().json();
@@ -188,7 +181,7 @@ fn snapshots_may_be_chosen_and_a_wrong_password_is_told_as_such() {
 #[test]
 fn a_damaged_pack_costs_the_files_in_it_and_a_later_import_brings_them() {
     let machine = saved();
-    let pack = files(&machine, "data").remove(0);
+    let pack = largest(&machine, "data").remove(0);
     let whole = fs::read(&pack).unwrap();
     rewrite(&pack, |bytes| bytes[1_000_000] ^= 1);
     let ran = imports(&machine, &[]).exits(4);
@@ -212,7 +205,7 @@ fn a_damaged_pack_costs_the_files_in_it_and_a_later_import_brings_them() {
 #[test]
 fn a_pack_that_cannot_be_read_costs_the_files_in_it() {
     let machine = saved();
-    let pack = files(&machine, "data").remove(0);
+    let pack = largest(&machine, "data").remove(0);
     fs::remove_file(&pack).unwrap();
     mknodat(CWD, &pack, FileType::Fifo, Mode::from_bits_truncate(0o600), 0).unwrap();
     let ran = imports(&machine, &[]).exits(4);
@@ -240,7 +233,7 @@ fn a_snapshot_of_more_paths_than_a_copy_can_name_names_the_directory_above_them(
 #[test]
 fn a_snapshot_under_the_name_of_another_is_none() {
     let machine = saved();
-    let mut snapshots = files(&machine, "snapshots");
+    let mut snapshots = largest(&machine, "snapshots");
     let (one, other) = (snapshots.remove(0), snapshots.remove(0));
     let _ = fs::remove_file(&one);
     fs::copy(&other, &one).unwrap();
@@ -257,9 +250,9 @@ fn whatever_is_changed_in_the_repository_nothing_panics_and_nothing_wrong_is_sav
     let machine = saved();
     let whole = imports(&machine, &[]).ok();
     assert_eq!(rows(&whole.json()).len(), 2);
-    let (small, keys) = (files(&machine, "data").pop().unwrap(), files(&machine, "keys").remove(0));
+    let (small, keys) = (largest(&machine, "data").pop().unwrap(), largest(&machine, "keys").remove(0));
     let places =
-        [files(&machine, "index").remove(0), files(&machine, "snapshots").remove(0), machine.path("restic/config")];
+        [largest(&machine, "index").remove(0), largest(&machine, "snapshots").remove(0), machine.path("restic/config")];
     for place in places.iter().chain([&small]) {
         let kept = fs::read(place).unwrap();
         for change in [|bytes: &mut Vec<u8>| bytes.truncate(20), |bytes: &mut Vec<u8>| bytes[10] ^= 1] {

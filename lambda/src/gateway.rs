@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use copal_gateway::router::{Gateway, Orders, Presigned, Presigner, Problem, Quota, Settings};
+use copal_gateway::router::{Gateway, Orders, Presigner, Problem, Quota, Settings};
 use copal_jobs::metrics::{Metrics, REFUSED};
 use copal_store::s3::S3Store;
-use copal_store::{Key, Store, StoreError};
+use copal_store::{Key, Presigned, Store, StoreError};
 use lambda_http::tower::ServiceExt;
 use lambda_http::{Request, RequestExt};
 
@@ -100,17 +100,12 @@ pub struct S3Presigner(pub Arc<S3Store>);
 #[async_trait]
 impl Presigner for S3Presigner {
     async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError> {
-        self.0.presign_put(key, length, *sha256, expires).await.map(presigned)
+        self.0.presign_put(key, length, *sha256, expires).await
     }
 
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
-        self.0.presign_get(key, expires).await.map(presigned)
+        self.0.presign_get(key, expires).await
     }
-}
-
-fn presigned(signed: copal_store::s3::Presigned) -> Presigned {
-    let headers = signed.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
-    Presigned { url: signed.url, headers: headers.collect() }
 }
 
 /// The function's name, which is its handler's name and a dimension of its metrics.

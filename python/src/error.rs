@@ -20,14 +20,12 @@ create_exception!(copal, Interrupted, CopalError, "The caller ended it.");
 pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
     let error = error.into();
     let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
+    for cause in std::iter::successors(error.source(), |cause| (*cause).source()) {
         // A transparent error repeats the text of its cause.
-        let why = error.to_string();
+        let why = cause.to_string();
         if !text.ends_with(&why) {
             text = format!("{text}: {why}");
         }
-        cause = error.source();
     }
     match error.kind() {
         ErrorKind::Absent => NotFound::new_err(text),

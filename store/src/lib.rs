@@ -37,6 +37,7 @@ pub mod limit;
 pub mod memory;
 mod op;
 mod pass_on;
+mod presigned;
 pub mod record;
 pub mod reserve;
 pub mod retry;
@@ -59,6 +60,7 @@ mod worker;
 pub use error::{Cause, StoreError};
 pub use key::{BadKey, Key};
 pub use op::Op;
+pub use presigned::Presigned;
 pub use store::{Created, ListPage, Listed, Stat, Store, list_after, list_all};
 /// Durability of single files, for programs that keep some beside a store.
 pub use system::{sync, sync_directory};

@@ -16,7 +16,8 @@ use copal_store::record::Record;
 use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::lambda::event::{batch, eventbridge, failures, notification};
 use copal_tests::kit::lambda::work::{environment, work};
-use copal_tests::kit::{Client, DAY, Tree, World, keep_last, tree};
+use copal_tests::kit::lambda::world::files;
+use copal_tests::kit::{Client, DAY, World, keep_last};
 use serde_json::{Value, json};
 
 #[test]
@@ -249,10 +250,6 @@ fn an_ingest_asks_the_store_so_often_however_much_lies_there() {
     let late = (21..=24).map(calls).max().unwrap();
     // Runs and segments are folded: their number grows with the logarithm.
     assert!(late <= early + 16, "{early}, then {late}");
-}
-
-fn files(content: &[u8]) -> Tree {
-    tree([("a/letter", content), ("b/large", &content.repeat(300)[..])])
 }
 
 /// A backup that leaves the decision to others.

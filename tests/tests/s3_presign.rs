@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_s3::primitives::DateTimeFormat;
 use bytes::Bytes;
-use copal_store::s3::{Presigned, S3Config, S3Store};
-use copal_store::{Key, Store};
+use copal_store::s3::{S3Config, S3Store};
+use copal_store::{Key, Presigned, Store};
 use copal_tests::kit::s3::{Kind, Server, runtime};
 use futures::executor::block_on;
 use http::Request;

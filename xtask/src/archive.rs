@@ -1,10 +1,10 @@
 //! Archive: what an operator deploys in AWS, in one file: the modules of Terraform, the functions for arm64, and the page.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{succeed, target, workspace};
+use crate::files::{copy, entries, fresh, make, remove};
 use crate::{lambda, page, tools, wasm};
 
 /// Builds and packs it all.
@@ -20,7 +20,7 @@ pub(crate) fn run() -> Result<(), String> {
 
 /// Packs them in a folder, which is made anew; gives the file.
 pub(crate) fn pack(page: &Path, functions: &Path, folder: &Path) -> Result<PathBuf, String> {
-    lay(page, functions, folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    lay(page, functions, folder)?;
     let file = format!("{NAME}.tar.gz");
     let mut tar = Command::new("tar");
     // The same files give the same bytes.
@@ -30,36 +30,32 @@ pub(crate) fn pack(page: &Path, functions: &Path, folder: &Path) -> Result<PathB
 }
 
 /// Lays them as they are unpacked.
-fn lay(page: &Path, functions: &Path, folder: &Path) -> std::io::Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
+fn lay(page: &Path, functions: &Path, folder: &Path) -> Result<(), String> {
+    fresh(folder)?;
     let inside = folder.join(NAME).join("infra");
     copy_folder(&workspace().join("infra"), &inside)?;
     let release = inside.join("release");
     for other in [inside.join("tests"), release.clone()].iter().filter(|other| other.exists()) {
-        fs::remove_dir_all(other)?;
+        remove(other)?;
     }
     copy_folder(page, &release.join("page"))?;
-    fs::copy(functions, release.join("functions-arm64.zip")).map(drop)
+    copy(functions, &release.join("functions-arm64.zip"))
 }
 
 /// Copies a folder, but for what an operator of this checkout has there.
-pub(crate) fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    make(to)?;
+    for path in entries(from)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_operators = name.starts_with(".terraform")
             || name.ends_with(".tfvars")
             || name.ends_with(".tfvars.json")
             || name.contains(".tfstate")
             || name.ends_with("_override.tf");
-        match entry.file_type()?.is_dir() {
+        match path.is_dir() {
             _ if is_operators => {}
-            true => copy_folder(&entry.path(), &to.join(&*name))?,
-            false => drop(fs::copy(entry.path(), to.join(&*name))?),
+            true => copy_folder(&path, &to.join(&*name))?,
+            false => copy(&path, &to.join(&*name))?,
         }
     }
     Ok(())

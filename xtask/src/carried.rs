@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::command::{cargo, remapped, succeed, target, workspace};
 use crate::environment::environment;
 use crate::module::Module;
-use crate::tools;
+use crate::{files, tools};
 
 /// Builds the reader, and sees to what tests run it in: wasmtime, as a package for Python.
 pub(crate) fn run() -> Result<(), String> {
@@ -19,7 +19,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     let arguments = ["build", "--package", "copal-reader", "--bin", "copal-reader", "--profile", "reader"];
     succeed(cargo(&arguments).args(["--target", TARGET]).args(remapped(TARGET, &[])?))?;
     let built = target().join(TARGET).join("reader/copal-reader.wasm");
-    let bytes = std::fs::read(&built).map_err(|error| format!("{}: {error}", built.display()))?;
+    let bytes = files::read(&built)?;
     let strange = Module::parse(&bytes)?.imports.into_iter().find(|import| !import.starts_with(WASI));
     if let Some(import) = strange {
         return Err(format!("the reader wants {import}, which WASI preview 1 does not have"));
@@ -28,7 +28,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         return Err(format!("the reader has {} bytes, allowed are {MOST_BYTES}", bytes.len()));
     }
     let file = target().join("reader.wasm");
-    std::fs::write(&file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+    files::write(&file, &bytes)?;
     println!("{}: {} bytes", file.display(), bytes.len());
     Ok(file)
 }

@@ -1,5 +1,6 @@
 //! Commands: running other programs, with their output shown as it comes.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -52,6 +53,12 @@ pub(crate) fn remapped(triple: &str, further: &[String]) -> Result<[String; 2], 
     let remaps = all.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
     let flags: Vec<String> = remaps.chain(further.iter().cloned()).map(|flag| format!("{flag:?}")).collect();
     Ok(["--config".to_owned(), format!("target.{triple}.rustflags=[{}]", flags.join(","))])
+}
+
+/// Folders of programs, then those of `PATH`.
+pub(crate) fn before_path(first: impl IntoIterator<Item = PathBuf>) -> Result<OsString, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(first.into_iter().chain(std::env::split_paths(&path))).map_err(|error| error.to_string())
 }
 
 /// Has cargo build what is chosen, as the suite does. The features are those of the whole workspace and of what its tests

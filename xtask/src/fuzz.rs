@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::{cargo, output, succeed, target, workspace};
+use crate::files::make;
 
 /// Searches for so many seconds a target, from its corpus and from what earlier searches have found.
 pub(crate) fn run(wanted: &str, seconds: &str) -> Result<(), String> {
@@ -28,9 +29,8 @@ fn build() -> Result<PathBuf, String> {
 fn search(program: &PathBuf, name: &str, seconds: &str) -> Result<(), String> {
     let found = target().join("fuzz/found").join(name);
     let corpus = workspace().join("tests/fuzz/corpus").join(name);
-    for folder in [&found, &corpus] {
-        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
+    make(&found)?;
+    make(&corpus)?;
     let fuzzer = || {
         let mut fuzzer = Command::new(program);
         fuzzer.env("COPAL_FUZZ", name).current_dir(target().join("fuzz"));

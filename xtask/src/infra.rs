@@ -2,12 +2,12 @@
 //! left in the target directory for the tests that hold it against the code (`tests/tests/infra/`).
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::command::{build_programs, count, output, succeed, target, workspace};
 use crate::environment::{environment, modules};
+use crate::files::{entries, fresh, text, write};
 use crate::tally::Tally;
 use crate::{archive, protection, tools};
 
@@ -61,7 +61,7 @@ fn account(place: &Path) -> Result<Command, String> {
     let archive = archive::pack(&release.join("page"), &release.join("functions-arm64.zip"), &folder().join("aws"))?;
     let schema = folder().join("schema.json");
     let told = output(terraform(place).args(["providers", "schema", "-json"]))?;
-    fs::write(&schema, told).map_err(|error| format!("{}: {error}", schema.display()))?;
+    write(&schema, told)?;
     let mut account = Command::new(programs.join("python"));
     // What Python keeps of its modules has no place beside them.
     account.env("PYTHONDONTWRITEBYTECODE", "1").arg(infra.join("tests/account/account.py")).arg(archive);
@@ -73,11 +73,8 @@ fn account(place: &Path) -> Result<Command, String> {
 /// What is tested is a copy: Terraform writes beside what it works on, and an operator's state has no place in a test.
 fn copy() -> Result<PathBuf, String> {
     let place = folder().join("copy");
-    if place.exists() {
-        fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-    }
-    archive::copy_folder(&workspace().join("infra"), &place)
-        .map_err(|error| format!("{}: {error}", place.display()))?;
+    fresh(&place)?;
+    archive::copy_folder(&workspace().join("infra"), &place)?;
     Ok(place)
 }
 
@@ -109,8 +106,7 @@ fn render(place: &Path, name: &str) -> Result<(), String> {
         let reasons: Vec<&str> = told.lines().filter(|line| line.contains("\"diagnostic\"")).collect();
         return Err(reasons.join("\n"));
     }
-    let file = folder().join(format!("{name}.json"));
-    fs::write(&file, told.stdout).map_err(|error| format!("{}: {error}", file.display()))
+    write(&folder().join(format!("{name}.json")), told.stdout)
 }
 
 /// Runs the tests of Terraform, and counts them.
@@ -130,12 +126,11 @@ fn tested(place: &Path) -> Result<Tally, String> {
 
 /// A module is small: what grows is divided.
 fn short_files(folder: &Path) -> Result<(), String> {
-    for entry in fs::read_dir(folder).map_err(|error| error.to_string())?.map_while(Result::ok) {
-        let path = entry.path();
-        if path.is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
+    for path in entries(folder)? {
+        if path.is_dir() && !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.') {
             short_files(&path)?;
         } else if path.extension() == Some(OsStr::new("tf")) {
-            let lines = fs::read_to_string(&path).map_err(|error| error.to_string())?.lines().count();
+            let lines = text(&path)?.lines().count();
             if lines > 80 {
                 return Err(format!("{} has {lines}", path.display()));
             }

@@ -5,16 +5,16 @@
 //! rustdoc's place in such a test, and has it make the documents instead.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::command::{OWN, build_programs, cargo, linting, output, succeed, target, workspace};
+use crate::files;
 use crate::tally::Tally;
 
 /// Makes the documents of all libraries and of this program; a warning is a failure.
 pub(crate) fn document() -> Result<(), String> {
-    let _ = fs::remove_file(told());
+    let _ = std::fs::remove_file(told());
     succeed(cargo(&["doc", "--package", "xtask", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     let mut command = linting(&["test", "--workspace", "--all-features", "--doc", "--no-fail-fast"]);
     succeed(command.env("RUSTDOC", &*OWN).env(AS_RUSTDOC, folder()))
@@ -22,7 +22,7 @@ pub(crate) fn document() -> Result<(), String> {
 
 /// Compares the list with what the documents tell.
 pub(crate) fn check() -> Result<Tally, String> {
-    let kept = fs::read_to_string(list()).map_err(|error| format!("{}: {error}", list().display()))?;
+    let kept = files::text(&list())?;
     let now = items()?;
     let differs = |a: &str, b: &str, sign| {
         let is_new = |line: &&str| !b.lines().any(|other| other == *line);
@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<Tally, String> {
 pub(crate) fn write() -> Result<(), String> {
     build_programs()?;
     document()?;
-    fs::write(list(), items()?).map_err(|error| format!("{}: {error}", list().display()))
+    files::write(&list(), items()?)
 }
 
 /// The folder of documents, if cargo runs this program in place of rustdoc.

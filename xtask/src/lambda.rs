@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{cargo, count, linting, output, succeed, target, workspace};
+use crate::command::{before_path, cargo, count, linting, output, succeed, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
-use crate::tools;
+use crate::{files, tools};
 
 /// What the zip may have, so that a cold start loads little.
 const ZIP_MOST: u64 = 6_000_000;
@@ -30,11 +30,9 @@ fn build() -> Result<(), String> {
     let programs = programs()?;
     let mut command = cargo(&["lambda", "build", "--package", "copal-lambda", "--profile", "release-lambda"]);
     command.args(["--target", TARGET, "--lambda-dir"]).arg(folder());
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&path)));
     let started = Instant::now();
     // The linker is this environment's; what the suite says about warnings and WebAssembly is not meant for it.
-    succeed(command.env("PATH", path.map_err(|error| error.to_string())?))?;
+    succeed(command.env("PATH", before_path([programs])?))?;
     println!("built in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
 }
@@ -86,7 +84,7 @@ fn zip() -> Result<String, String> {
     let program = folder().join(PROGRAM).join("bootstrap");
     let zip = folder().join(format!("{PROGRAM}.zip"));
     output(Command::new(programs()?.join("python")).arg("-c").arg(PACK).arg(program).arg(&zip))?;
-    let size = std::fs::metadata(&zip).map_err(|error| error.to_string())?.len();
+    let size = files::size(&zip)?;
     if size > ZIP_MOST {
         return Err(format!("it has {size} bytes, allowed are {ZIP_MOST}"));
     }
@@ -104,9 +102,8 @@ fn runner() -> Result<PathBuf, String> {
     let script = folder().join("under-qemu");
     let text =
         format!("#!/bin/sh\nexec qemu-{PROCESSOR}-static -L /usr/{PROCESSOR}-linux-gnu '{}'\n", program.display());
-    let written = std::fs::write(&script, text)
-        .and_then(|()| std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)));
-    written.map_err(|error| format!("{}: {error}", script.display()))?;
+    files::write(&script, text)?;
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).map_err(files::failed(&script))?;
     Ok(script)
 }
 

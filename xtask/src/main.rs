@@ -10,6 +10,7 @@ mod counts;
 mod deploy;
 mod dist;
 mod environment;
+mod files;
 mod fuzz;
 mod infra;
 mod interface;

@@ -1,11 +1,11 @@
 //! Page: the web app: built, tested in Node and in a real browser, and shown to whoever asks.
 
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::command::{build_programs, cargo, count, succeed, target, workspace};
+use crate::files::fresh;
 use crate::tally::Tally;
 use crate::{tools, wasm};
 
@@ -37,11 +37,7 @@ pub(crate) fn demo() -> Result<(), String> {
     let page = build()?;
     succeed(&mut cargo(&["build", "--release", "--package", "copal-cli", "--bin", "copal"]))?;
     let room = target().join("demo");
-    let failed = |error: std::io::Error| format!("{}: {error}", room.display());
-    if room.exists() {
-        fs::remove_dir_all(&room).map_err(failed)?;
-    }
-    fs::create_dir_all(&room).map_err(failed)?;
+    fresh(&room)?;
     let program = target().join("release/copal");
     let copal = |arguments: &[&str]| {
         let mut command = Command::new(&program);
@@ -63,7 +59,7 @@ pub(crate) fn demo() -> Result<(), String> {
 /// What the lock file names, if it is not there yet.
 pub(crate) fn install() -> Result<(), String> {
     let (lock, installed) = (folder().join("package-lock.json"), folder().join("node_modules/.package-lock.json"));
-    let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+    let time = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
     match (time(&lock), time(&installed)) {
         (Some(lock), Some(installed)) if installed >= lock => Ok(()),
         _ => succeed(&mut npm(&["ci", "--no-audit", "--no-fund"])),

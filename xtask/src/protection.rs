@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::command::succeed;
+use crate::files::{copy, failed};
 
 /// Changes and destroys the module of protection, which needs no provider, with and without leave.
 pub(crate) fn run(folder: &Path, leave: &Path) -> Result<(), String> {
@@ -27,9 +28,9 @@ pub(crate) fn run(folder: &Path, leave: &Path) -> Result<(), String> {
         step(folder, act, holds, destroys, succeeds).map_err(|reason| format!("step {}: {reason}", at + 1))?;
     }
     let lifted = folder.join("destroy_override.tf");
-    fs::copy(leave.join("protection_override.tf.example"), &lifted).map_err(|error| error.to_string())?;
+    copy(&leave.join("protection_override.tf.example"), &lifted)?;
     step(folder, "destroy", TWO, true, true)?;
-    fs::remove_file(lifted).map_err(|error| error.to_string())
+    fs::remove_file(&lifted).map_err(failed(&lifted))
 }
 
 /// Has Terraform's tests make a whole deployment and destroy it, which has to fail with everything still there.
@@ -62,7 +63,7 @@ pub(crate) fn lift(infra: &Path) -> Result<(), String> {
     for (module, file) in [("protection", "protection"), ("key", "key"), ("replica", "key")] {
         let from = infra.join(format!("env/destroy/{file}_override.tf.example"));
         let to = infra.join(format!("modules/{module}/destroy_override.tf"));
-        fs::copy(&from, to).map_err(|error| format!("{}: {error}", from.display()))?;
+        copy(&from, &to)?;
     }
     Ok(())
 }

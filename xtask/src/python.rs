@@ -1,12 +1,12 @@
 //! Python: the package for Python. It is built as the suite builds everything, so that only its own code is compiled, and
 //! tested by pytest against the command.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::{build_programs, count, succeed, target, workspace};
 use crate::environment::environment;
+use crate::files::{copy, copy_files, fresh};
 use crate::tally::Tally;
 
 /// Builds the extension and the command, and runs the package's tests.
@@ -31,18 +31,9 @@ pub(crate) fn wheel() -> Result<(), String> {
 fn package() -> Result<PathBuf, String> {
     let room = target().join("python-package");
     let (from, to) = (folder().join("copal"), room.join("copal"));
-    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    let _ = fs::remove_dir_all(&room);
-    fs::create_dir_all(&to).map_err(|error| failed(&to, error))?;
-    for entry in fs::read_dir(&from).map_err(|error| failed(&from, error))? {
-        let path = entry.map_err(|error| failed(&from, error))?.path();
-        if path.is_file() {
-            let name = path.file_name().unwrap_or_default();
-            fs::copy(&path, to.join(name)).map_err(|error| failed(&path, error))?;
-        }
-    }
-    let built = target().join("debug/lib_copal.so");
-    fs::copy(&built, to.join("_copal.abi3.so")).map_err(|error| failed(&built, error))?;
+    fresh(&room)?;
+    copy_files(&from, &to)?;
+    copy(&target().join("debug/lib_copal.so"), &to.join("_copal.abi3.so"))?;
     Ok(room)
 }
 

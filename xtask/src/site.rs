@@ -1,14 +1,13 @@
 //! Site: the documents as pages with search (`docs/site/`). Links and anchors are checked twice: in the documents, as a forge
 //! shows them, and in the pages.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::archive::copy_folder;
 use crate::command::{build_programs, output, succeed, target, workspace};
 use crate::environment::environment;
+use crate::files::{below, copy, fresh, remove, text, write};
 use crate::tally::Tally;
 
 /// What is shown, and what documents link to; all keep their places, so that links between documents hold on the site.
@@ -74,41 +73,31 @@ fn followed(lychee: &mut Command) -> Result<(), String> {
 
 /// Lays out what mdBook reads: the documents in their places, and the list of contents; gives that list.
 fn stage(room: &Path) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", room.display());
-    if room.exists() {
-        fs::remove_dir_all(room).map_err(failed)?;
-    }
+    fresh(room)?;
     let source = room.join("src");
     for name in SHOWN {
         let (path, place) = (workspace().join(name), source.join(name));
-        fs::create_dir_all(place.parent().expect("it lies in the room")).map_err(failed)?;
-        let copied = if path.is_dir() { copy_folder(&path, &place) } else { fs::copy(&path, &place).map(drop) };
-        copied.map_err(|error| format!("{name}: {error}"))?;
+        if path.is_dir() { copy_folder(&path, &place)? } else { copy(&path, &place)? }
     }
     let site = source.join("docs/site");
     for name in ["book.toml", "copal.css"] {
-        fs::copy(site.join(name), room.join(name)).map_err(failed)?;
+        copy(&site.join(name), &room.join(name))?;
     }
     let contents = contents(&source)?;
-    fs::write(source.join("SUMMARY.md"), &contents).map_err(failed)?;
-    fs::remove_dir_all(site).map_err(failed)?;
-    fs::write(source.join("docs/copal-toml.md"), example()?).map_err(failed)?;
+    write(&source.join("SUMMARY.md"), &contents)?;
+    remove(&site)?;
+    write(&source.join("docs/copal-toml.md"), example()?)?;
     Ok(contents)
 }
 
 /// The list of contents, from the top of the project instead of from its own place, and with all decisions.
 fn contents(source: &Path) -> Result<String, String> {
-    let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut contents =
-        read(&source.join("docs/site/SUMMARY.md"))?.replace("](../../", "](").replace("](../", "](docs/");
+        text(&source.join("docs/site/SUMMARY.md"))?.replace("](../../", "](").replace("](../", "](docs/");
     let folder = source.join("docs/decisions");
-    let mut decisions: Vec<PathBuf> =
-        documents(&folder)?.into_iter().filter(|path| !path.ends_with("README.md")).collect();
-    decisions.sort();
-    for path in decisions {
-        let text = read(&path)?;
-        let title = text.lines().next().unwrap_or_default().trim_start_matches("# ");
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    for name in documents(&folder)?.into_iter().filter(|name| name != "README.md") {
+        let decision = text(&folder.join(&name))?;
+        let title = decision.lines().next().unwrap_or_default().trim_start_matches("# ");
         contents.push_str(&format!("  - [{title}](docs/decisions/{name})\n"));
     }
     Ok(contents)
@@ -125,8 +114,7 @@ fn example() -> Result<String, String> {
 
 /// A document that the list of contents lacks would be no page.
 fn complete(source: &Path, contents: &str) -> Result<(), String> {
-    for path in documents(source)? {
-        let name = path.strip_prefix(source).unwrap_or(&path).to_string_lossy();
+    for name in documents(source)? {
         if name != "SUMMARY.md" && !contents.contains(&format!("]({name})")) {
             return Err(format!("docs/site/SUMMARY.md lacks {name}"));
         }
@@ -134,19 +122,10 @@ fn complete(source: &Path, contents: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The documents in a folder and those below it.
-fn documents(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_dir() {
-            found.extend(documents(&path)?);
-        } else if path.extension() == Some(OsStr::new("md")) {
-            found.push(path);
-        }
-    }
-    Ok(found)
+/// The documents in a folder and those below it, by their names below it, in order.
+fn documents(folder: &Path) -> Result<Vec<String>, String> {
+    let names = below(folder)?.into_iter().map(|path| path.to_string_lossy().into_owned());
+    Ok(names.filter(|name| name.ends_with(".md")).collect())
 }
 
 #[cfg(test)]

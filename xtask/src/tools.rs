@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::command::{output, succeed, target, workspace};
 use crate::environment::environment;
+use crate::files;
 
 /// The engine's in a browser, and the reader's.
 const WASM: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip1"];
@@ -94,16 +95,16 @@ impl Server {
     fn set_up(&self) -> Result<(), String> {
         let folder = target().join("tools");
         let (program, made_for) = (folder.join(self.program), folder.join(self.program).with_extension("version"));
-        if program.is_file() && std::fs::read_to_string(&made_for).is_ok_and(|made| made == self.version) {
+        if program.is_file() && files::text(&made_for).is_ok_and(|made| made == self.version) {
             return Ok(());
         }
-        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        files::make(&folder)?;
         println!("building {} {}, once: this takes minutes", self.program, self.version);
         let module = format!("{}@{}", self.package, self.version);
         let mut install = Command::new("go");
         install.args(["install", "-trimpath", "-gcflags=all=-l -dwarf=false", "-ldflags=-s -w"]).arg(&module);
         succeed(install.env("GOBIN", &folder).env("GOGC", "1500").env("CGO_ENABLED", "0"))?;
-        std::fs::write(&made_for, self.version).map_err(|error| format!("{}: {error}", made_for.display()))
+        files::write(&made_for, self.version)
     }
 }
 
@@ -111,14 +112,14 @@ impl Server {
 fn set_up_azurite() -> Result<(), String> {
     let folder = target().join("tools/azurite");
     let made_for = folder.join("version");
-    if std::fs::read_to_string(&made_for).is_ok_and(|made| made == AZURITE) {
+    if files::text(&made_for).is_ok_and(|made| made == AZURITE) {
         return Ok(());
     }
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    files::make(&folder)?;
     println!("installing {AZURITE}, once");
     let mut npm = Command::new("npm");
     succeed(npm.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder).arg(AZURITE))?;
-    std::fs::write(&made_for, AZURITE).map_err(|error| format!("{}: {error}", made_for.display()))
+    files::write(&made_for, AZURITE)
 }
 
 /// Installs what the functions are built with, beside the other tools.

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::command::{build_programs, cargo, output, succeed, target, workspace};
 use crate::environment::environment;
+use crate::files;
 use crate::module::Module;
 use crate::tally::Tally;
 
@@ -47,8 +48,7 @@ impl Loaded {
 
     /// What it wants of its host besides what its own JavaScript gives it.
     fn foreign_imports(&self) -> Result<Vec<String>, String> {
-        let path = self.path();
-        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = files::read(&self.path())?;
         let own = format!("./{}_bg.js.", self.name);
         Ok(Module::parse(&bytes)?.imports.into_iter().filter(|import| !import.starts_with(&own)).collect())
     }
@@ -72,8 +72,7 @@ pub(crate) fn build() -> Result<(), String> {
     for file in
         ["package.json", "README.md"].map(|name| workspace().join("wasm/npm").join(name)).iter().chain(&licences)
     {
-        let to = package().join(file.file_name().unwrap_or_default());
-        std::fs::copy(file, to).map_err(|error| format!("{}: {error}", file.display()))?;
+        files::copy(file, &package().join(file.file_name().unwrap_or_default()))?;
     }
     Ok(())
 }
@@ -105,11 +104,10 @@ pub(crate) fn run() -> Result<Tally, String> {
     tally.check("a program of Node's uses the package as npm installs it", installed());
 
     let session = module("examples/session.wasm", &["--example", "session", "--no-default-features"])?;
-    let bytes = std::fs::read(&session).map_err(|error| format!("{}: {error}", session.display()))?;
-    let Module { imports, features } = Module::parse(&bytes)?;
+    let Module { imports, features } = Module::parse(&files::read(&session)?)?;
     tally.check(&format!("the session imports nothing {imports:?}"), held(imports.is_empty()));
     tally.check("the session uses SIMD", held(features.iter().any(|feature| feature == "+simd128")));
-    let expected = std::fs::read_to_string(&told).map_err(|error| format!("{}: {error}", told.display()))?;
+    let expected = files::text(&told)?;
     let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
     let python = environment("wasi", &workspace().join("tests/wasi/requirements.txt"))?.join("python");
     let wasmtime = output(Command::new(python).arg(workspace().join("tests/wasm/run.py")).arg(&session));
@@ -147,7 +145,7 @@ fn round_trip() -> Result<(), String> {
     let out = place.join("out");
     copal(&["restore", "latest", "--host", "browser", "--target", &out.to_string_lossy()])?;
     succeed(Command::new("diff").arg("--recursive").arg(&folder).arg(out.join("src")))?;
-    std::fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))
+    files::remove(&place)
 }
 
 /// What the command has saved is read with the package that npm packs and installs; a stream that it saves, the command
@@ -167,19 +165,18 @@ fn installed() -> Result<(), String> {
     let out = place.join("out");
     copal(&place, &["restore", "latest", "--host", "node", "--target", &out.to_string_lossy()])?;
     let lines: String = (0..300_000).map(|line| format!("{line:09}\n")).collect();
-    let restored = std::fs::read_to_string(out.join("lines")).map_err(|error| format!("{}: {error}", out.display()))?;
-    if restored != lines {
+    if files::text(&out.join("lines"))? != lines {
         return Err("the stream that the package has saved is another one".to_owned());
     }
-    std::fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))
+    files::remove(&place)
 }
 
 /// A new folder below the target directory, with a home for the command and its password.
 fn room(name: &str) -> Result<PathBuf, String> {
     let place = target().join(name);
-    let _ = std::fs::remove_dir_all(&place);
-    std::fs::create_dir_all(place.join("home")).map_err(|error| format!("{}: {error}", place.display()))?;
-    std::fs::write(place.join("password"), "sch\u{f6}ne Worte").map_err(|error| error.to_string())?;
+    files::fresh(&place)?;
+    files::make(&place.join("home"))?;
+    files::write(&place.join("password"), "sch\u{f6}ne Worte")?;
     build_programs()?;
     Ok(place)
 }

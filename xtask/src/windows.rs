@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::command::{count, linting, succeed, target, workspace};
 use crate::dist::zig;
 use crate::tally::Tally;
-use crate::tools;
+use crate::{files, tools};
 
 /// Rust's name of Windows with the runtime of mingw, which zig brings along.
 const TARGET: &str = "x86_64-pc-windows-gnu";
@@ -27,7 +27,7 @@ fn build() -> Result<PathBuf, String> {
     succeed(&mut zig(&["zigbuild", "--locked", "--target", TARGET, "--package", "copal-cli", "--bin", "copal"])?)?;
     let (built, folder) = (target().join(TARGET).join("debug/copal.exe"), folder()?);
     let program = folder.join("copal.exe");
-    std::fs::copy(&built, &program).map_err(|error| format!("{}: {error}", built.display()))?;
+    files::copy(&built, &program)?;
     let source = workspace().join("cli/tests/windows/bcryptprimitives.c");
     let library = folder.join("bcryptprimitives.dll");
     let mut compiler = zig(&["zig", "cc", "--", "-target", "x86_64-windows-gnu", "-shared", "-O1", "-s", "-o"])?;
@@ -37,6 +37,6 @@ fn build() -> Result<PathBuf, String> {
 
 fn folder() -> Result<PathBuf, String> {
     let folder = target().join("windows");
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    files::make(&folder)?;
     Ok(folder)
 }

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 pub(crate) use ran::{Ran, Run};
 pub(crate) use running::{Running, signal, until, wait};
 pub(crate) use small::tiny_packs;
-pub(crate) use tree::{Image, assert_same, image, name, set_xattr};
+pub(crate) use tree::{Image, assert_same, files, image, name, set_xattr};
 pub(crate) use volume::{Volume, needs_root};
 
 pub(crate) const PASSPHRASE: &str = "correct horse";

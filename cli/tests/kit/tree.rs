@@ -47,6 +47,16 @@ pub(crate) fn set_xattr(place: &Path, name: &str, value: &[u8]) {
     let _ = lsetxattr(place, name, value, XattrFlags::empty());
 }
 
+/// Every file below a directory.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
+    }
+    files
+}
+
 /// A name of any bytes.
 pub(crate) fn name(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))

@@ -2,7 +2,6 @@
 //! cache, and try its bytes as every kind of key on every object that the repository stores.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::enrollment::Enrollment;
@@ -17,7 +16,7 @@ use copal_format::repository::Descriptor;
 use copal_format::seal::{BlockKind, SessionCipher};
 
 use super::world::{enroll, join, joined, managed, other, upload};
-use crate::kit::{Machine, Run, noise, text};
+use crate::kit::{Machine, Run, files, noise, text};
 
 /// What the repository stores that is sealed.
 struct Sealed {
@@ -84,18 +83,6 @@ impl Sealed {
     }
 }
 
-/// Every file below a directory, without a cache.
-fn files(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true if path.ends_with(".cache") => {}
-            true => files(&path, found),
-            false => found.push(path),
-        }
-    }
-}
-
 /// Every 32 bytes that follow each other in what is held.
 fn secrets_in(held: &[Vec<u8>]) -> Vec<Secret> {
     let windows = held.iter().flat_map(|bytes| bytes.windows(Secret::LEN).map(|window| window.try_into().unwrap()));
@@ -132,8 +119,8 @@ fn nothing_that_a_full_machine_keeps_opens_anything_that_is_stored() {
 
 /// Tries all that a machine keeps, and what else was found; gives what was tried. The file of this name holds its signing keys.
 fn opens_nothing(owner: &Machine, machine: &Machine, keys: &str, found: Vec<Vec<u8>>) -> Vec<Secret> {
-    let mut paths = Vec::new();
-    files(&machine.path("home"), &mut paths);
+    let mut paths = files(&machine.path("home"));
+    paths.retain(|path| !path.iter().any(|name| name == ".cache"));
     // The file of the signing keys comes first. The other files note what the machine has met.
     paths.sort_by_key(|path| !path.ends_with(keys));
     assert!(paths[0].ends_with(keys), "{paths:?}");

@@ -6,8 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use super::wasi::files;
-use crate::kit::copy;
+use crate::kit::{copy, files};
 use copal_format::id::ObjectHash;
 use copal_format::path::TreePath;
 use copal_format::shown;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::runtime::{self, Given, reader_file};
 use crate::golden::comparison::{comparable, is_root, plain, read};
 use crate::kit::listing::{everything, listing};
-use crate::kit::{Machine, PASSPHRASE, Ran, Run, copy, noise};
+use crate::kit::{Machine, PASSPHRASE, Ran, Run, copy, files, noise};
 
 #[test]
 fn every_snapshot_of_the_golden_repository_comes_out_of_its_archive_as_it_was() {
@@ -344,15 +344,6 @@ fn without_holes(entries: &[Value]) -> Vec<Value> {
 
 pub(crate) fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
-}
-
-pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
-    }
-    files
 }
 
 /// Objects are made without the right to be written.

@@ -162,14 +162,12 @@ impl WireError {
 /// An error with its causes, each once. Leaves out addresses, which may hold signatures of a store.
 pub(super) fn words(error: &dyn Error) -> String {
     let mut words = Vec::new();
-    let mut cause: Option<&dyn Error> = Some(error);
-    while let Some(at) = cause {
-        let text = at.to_string();
+    for cause in std::iter::successors(Some(error), |error| (*error).source()) {
+        let text = cause.to_string();
         let text = text.split(" for url (").next().unwrap_or_default().to_owned();
         if !words.iter().any(|said: &String| said.contains(&text)) {
             words.push(text);
         }
-        cause = at.source();
     }
     words.join(": ")
 }

@@ -138,14 +138,8 @@ fn build(ca_file: Option<PathBuf>) -> Result<reqwest::Client, WireError> {
 
 /// Whether a certificate or another part of TLS is the cause: a retry does not help.
 fn is_about_certificates(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(at) = cause {
-        if is_of_tls(at) {
-            return true;
-        }
-        cause = at.source();
-    }
-    false
+    let error: &(dyn Error + 'static) = error;
+    std::iter::successors(Some(error), |error| (*error).source()).any(is_of_tls)
 }
 
 /// An `io::Error` may wrap another; its `source()` skips the wrapped error, so look at it too.

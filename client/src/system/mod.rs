@@ -7,6 +7,8 @@ pub(crate) mod event;
 pub(crate) mod extras;
 pub mod stat;
 
+use std::ffi::CStr;
+
 #[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd", windows)))]
 compile_error!("this system has no module here (docs/decisions/0028-other-systems.md)");
 
@@ -41,7 +43,7 @@ pub(crate) use unwatched::{Watches, clocks, is_locked, mount_table, mounts};
 
 #[cfg(unix)]
 pub(crate) use unix::{
-    AsFd, AtFlags, BorrowedFd, Call, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, Place, TOP,
+    AsFd, AtFlags, BorrowedFd, Call, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, TOP,
     append_at, ends_in_separator, ends_of, group, group_name, group_named, has_drive, home_of, host_name, is_root,
     keep_holes, kind_of, link_target_at, linkat, mkdirat, mode_of, open_directory, openat, private_directory,
     private_file, symlinkat, umask_asked, unlinkat, user, user_name, user_named,
@@ -50,8 +52,8 @@ pub(crate) use unix::{
 pub use unix::{bytes_of, os_string, path_of, source_of, tree_bytes};
 #[cfg(windows)]
 pub(crate) use windows::{
-    AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, PATH, Place, SEEN,
-    TOP, append_at, attributes, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name,
+    AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, KEEPS_MODES, Mode, OFlags, Object, OwnedFd, PATH, SEEN, TOP,
+    append_at, attributes, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name,
     group_named, has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_of_kernel, is_root,
     keep_holes, kind_of, link_target_at, linkat, list, mkdirat, mknodat, mode_of, open_directory, openat,
     private_directory, private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named,
@@ -61,6 +63,13 @@ pub(crate) use windows::{
 pub use windows::{Birth, bytes_of, holes_of, link_target, open, os_string, path_of, source_of, tree_bytes};
 
 pub use extras::{Extras, Xattr};
+
+/// The place of an entry: an open directory and a name in it.
+#[derive(Copy, Clone)]
+pub(crate) struct Place<'p> {
+    pub(crate) directory: BorrowedFd<'p>,
+    pub(crate) name: &'p CStr,
+}
 
 /// Most holes of an entry: its record stays small, however the file was written.
 #[cfg(any(target_os = "linux", windows))]

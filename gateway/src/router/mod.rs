@@ -32,7 +32,6 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{get, post};
 use copal_format::id::{ClientId, OwnerFingerprint, PackId};
-use copal_store::{Key, Store, StoreError};
+use copal_store::{Key, Presigned, Store, StoreError};
 
 use bodies::{Bodies, Pace};
 use copal_jobs::context::Entropy;
@@ -135,22 +134,6 @@ pub trait Presigner: Send + Sync {
 
     /// An address for reading an object.
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError>;
-}
-
-/// An address, and the headers to send with the request. A secret: anybody who sees the address may make the request.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Presigned {
-    /// The address.
-    pub url: String,
-    /// Header names and values.
-    pub headers: Vec<(String, String)>,
-}
-
-impl fmt::Debug for Presigned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bare = self.url.split('?').next().unwrap_or_default();
-        f.debug_struct("Presigned").field("url", &bare).finish_non_exhaustive()
-    }
 }
 
 /// A gateway to one repository.

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, PackId};
 use copal_format::request::write_digest;
+use copal_store::Presigned;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -18,7 +19,7 @@ use super::call::Call;
 use super::objects::{key_of, readable, tell};
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, Presigned, TRANSFER_SECONDS, content, pieces, quota};
+use super::{Gateway, TRANSFER_SECONDS, content, pieces, quota};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,20 +69,16 @@ pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call)
                 tell(&gateway, call.caller, upload.key);
                 (given, false)
             }
-            None => (
-                direct(
-                    &call.origin,
-                    upload.key,
-                    vec![
-                        ("content-length".to_owned(), upload.length.to_string()),
-                        ("content-digest".to_owned(), write_digest(&upload.sha256)),
-                        ("if-none-match".to_owned(), "*".to_owned()),
-                    ],
-                ),
-                true,
-            ),
+            None => {
+                let headers = vec![
+                    ("content-length", upload.length.to_string()),
+                    ("content-digest", write_digest(&upload.sha256)),
+                    ("if-none-match", "*".to_owned()),
+                ];
+                (direct("PUT", &call.origin, upload.key, headers), true)
+            }
         };
-        answers.push(answer(upload.key, "PUT", given, is_signed));
+        answers.push(answer(upload.key, given, is_signed));
     }
     pieces::json(&gateway, call.sender(), &json!({ "objects": answers })).await
 }
@@ -96,12 +93,12 @@ pub(super) async fn downloads(State(gateway): State<Arc<Gateway>>, mut call: Cal
         readable(&gateway, &call, &key).await?;
         let (mut given, is_signed) = match &gateway.settings.presigner {
             Some(presigner) => (presigner.get(&key, Duration::from_secs(TRANSFER_SECONDS)).await?, false),
-            None => (direct(&call.origin, key.as_str(), Vec::new()), true),
+            None => (direct("GET", &call.origin, key.as_str(), Vec::new()), true),
         };
         if let Some((first, last)) = one.range {
-            given.headers.push(("range".to_owned(), format!("bytes={first}-{last}")));
+            given.headers.push(("range", format!("bytes={first}-{last}")));
         }
-        answers.push(answer(key.as_str(), "GET", given, is_signed));
+        answers.push(answer(key.as_str(), given, is_signed));
     }
     pieces::json(&gateway, call.sender(), &json!({ "objects": answers })).await
 }
@@ -134,15 +131,16 @@ async fn batch<T: DeserializeOwned>(gateway: &Gateway, call: &mut Call) -> Resul
 }
 
 /// An object's address at the gateway itself.
-fn direct(origin: &str, key: &str, headers: Vec<(String, String)>) -> Presigned {
-    Presigned { url: format!("{origin}/v1/objects/{key}"), headers }
+fn direct(method: &'static str, origin: &str, key: &str, headers: Vec<(&'static str, String)>) -> Presigned {
+    Presigned { method, url: format!("{origin}/v1/objects/{key}"), headers }
 }
 
-fn answer(key: &str, method: &str, given: Presigned, is_signed: bool) -> Value {
-    let headers: Map<String, Value> = given.headers.into_iter().map(|(name, value)| (name, json!(value))).collect();
+fn answer(key: &str, given: Presigned, is_signed: bool) -> Value {
+    let headers: Map<String, Value> =
+        given.headers.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
     json!({
         "key": key,
-        "method": method,
+        "method": given.method,
         "url": given.url,
         "headers": headers,
         // Whether the request to that address must be signed like every other request to the gateway.

@@ -7,7 +7,7 @@ use copal_format::layout::{self, Place};
 use copal_format::pack::{BlockRow, PackKind, PackTable};
 use copal_format::room::Memory;
 use copal_store::memory::MemoryStore;
-use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use copal_store::{Created, Key, Store, StoreError};
 use futures::executor::block_on;
 
 use super::*;
@@ -232,7 +232,7 @@ fn a_damaged_segment_is_not_merged() {
 fn whoever_loses_the_race_decides_again_on_the_new_root() {
     let repository = Repository::default();
     (0..3).for_each(|pack| repository.add(pack, &[u64::from(pack)]));
-    let overtaken = Overtaken { repository: &repository, is_due: Mutex::new(true) };
+    let overtaken = Overtaken { repository: &repository, store: &repository.store, is_due: Mutex::new(true) };
     let job = JobContext { store: &overtaken, ..repository.job() };
     let report = block_on(compact(&job)).unwrap();
     // What was merged is merged: the other writer has only added a segment.
@@ -244,35 +244,20 @@ fn whoever_loses_the_race_decides_again_on_the_new_root() {
 /// Another writer commits just before the first root is created.
 struct Overtaken<'a> {
     repository: &'a Repository,
+    store: &'a MemoryStore,
     is_due: Mutex<bool>,
 }
 
 #[async_trait::async_trait]
 impl Store for Overtaken<'_> {
+    copal_store::pass_on!(store: read, read_range, stat, list, delete, now);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let is_due = key.as_str().starts_with("roots/") && std::mem::take(&mut *self.is_due.lock().unwrap());
         if is_due {
             self.repository.add_meanwhile(9, &[77]).await;
         }
-        self.repository.store.create(key, bytes).await
-    }
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.repository.store.read(key).await
-    }
-    async fn read_range(&self, key: &Key, range: core::ops::Range<u64>) -> Result<Bytes, StoreError> {
-        self.repository.store.read_range(key, range).await
-    }
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.repository.store.stat(key).await
-    }
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.repository.store.list(prefix, after, limit).await
-    }
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.repository.store.delete(key).await
-    }
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.repository.store.now().await
+        self.store.create(key, bytes).await
     }
 }
 

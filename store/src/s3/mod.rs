@@ -42,7 +42,6 @@ pub use crate::worker::RuntimePause;
 pub use answer::{is_absence, of_answer};
 pub use aws_credential_types::Credentials;
 pub use config::S3Config;
-pub use presign::Presigned;
 pub use retention::{BadRetention, LockMode, Retention};
 pub use trouble::Trouble;
 

@@ -3,7 +3,6 @@
 //! The SDK's presigner moves the checksum from the headers to the query, where servers check its signature but not the
 //! bytes. So the signature is made here, over headers that the client must send unchanged.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
@@ -21,25 +20,7 @@ use super::bucket::Bucket;
 use super::trouble::Trouble;
 use super::{BASE64, S3Store};
 use crate::error::Causes;
-use crate::{Cause, Key, Op, StoreError};
-
-/// A request that anybody who knows it may send until it expires.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Presigned {
-    /// PUT or GET.
-    pub method: &'static str,
-    /// The address; a secret until it expires.
-    pub url: String,
-    /// Headers that must be sent exactly, because the signature covers them. A browser sets `content-length` itself.
-    pub headers: Vec<(&'static str, String)>,
-}
-
-impl fmt::Debug for Presigned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bare = self.url.split('?').next().unwrap_or_default();
-        f.debug_struct("Presigned").field("method", &self.method).field("url", &bare).finish_non_exhaustive()
-    }
-}
+use crate::{Cause, Key, Op, Presigned, StoreError};
 
 impl S3Store {
     /// A request to create one object with exactly these bytes, if the name is free.

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::convert::{
     Thrown, ToSign, count, exact, field, headers, hex, list, milliseconds, object, optional, records, time,
 };
-use super::owner::{Descriptor, Owner, by, role};
+use super::owner::{Descriptor, Owner, by};
 use crate::client::{HostKeys, Signer};
 use crate::fault::Fault;
 use crate::{client, enrollment, owner};
@@ -69,7 +69,7 @@ impl Enrollment {
         object! {
             "repository": hex(line.repository),
             "client": hex(line.client),
-            "role": role(line.role()),
+            "role": line.role().to_string(),
             "address": line.address.as_str(),
             "owner": hex(line.owner),
             "expires": milliseconds(line.expires),
@@ -139,7 +139,7 @@ impl Client {
             "repository": hex(client.repository()),
             "client": hex(client.id()),
             "domain": hex(client.domain()),
-            "role": role(client.role()),
+            "role": client.role().to_string(),
             "address": optional(client.address()),
             "owner": hex(client.owner()),
             "hostSigns": object! {

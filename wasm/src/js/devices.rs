@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::changes::link_of;
 use super::convert::{Thrown, bytes_field, count, milliseconds, object, optional, record, records, time};
-use super::owner::{Descriptor, Owner, role};
+use super::owner::{Descriptor, Owner};
 use crate::devices::{Last, NextRecord};
 use crate::fault::Fault;
 
@@ -25,7 +25,7 @@ impl Owner {
         Ok(object! {
             "client": client,
             "name": optional(device.name),
-            "role": role(newest.role),
+            "role": newest.role.to_string(),
             "since": milliseconds(device.since),
             "hasJoined": newest.keys.is_some(),
             "expires": optional(newest.enrollment.and_then(|enrollment| enrollment.expires).map(milliseconds)),

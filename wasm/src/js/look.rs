@@ -1,7 +1,6 @@
 //! Look: snapshots and their trees, for JavaScript.
 
 use copal_engine::difference::Difference;
-use copal_format::client::Role;
 use copal_format::id::{ClientId, SnapshotId};
 use copal_format::path::TreePath;
 use copal_format::snapshot::MetadataSeen;
@@ -307,7 +306,7 @@ fn snapshot(snapshot: &Snapshot) -> Object {
         "id": hex(snapshot.id),
         "client": hex(snapshot.client),
         "clientName": optional(snapshot.client_name.as_deref()),
-        "role": if snapshot.role == Role::Full { "full" } else { "write-only" },
+        "role": snapshot.role.to_string(),
         "number": count(snapshot.number),
         "domain": hex(snapshot.domain),
         "source": hex(snapshot.record.source),

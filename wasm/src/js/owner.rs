@@ -1,6 +1,5 @@
 //! Owner: descriptor and owner's secret, for JavaScript, in the modules `page` and `administration`.
 
-use copal_format::client::Role;
 use copal_format::id::RepositoryId;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::slot::SlotKind;
@@ -98,13 +97,6 @@ impl Owner {
     ) -> Thrown<Object> {
         let to_sign = ToSign::of(request)?;
         Ok(headers(self.0.sign_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce)))
-    }
-}
-
-pub(super) fn role(role: Role) -> &'static str {
-    match role {
-        Role::Full => "full",
-        Role::WriteOnly => "write-only",
     }
 }
 

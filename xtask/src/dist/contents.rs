@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{copy, files_below, fresh, read, write};
+use super::python;
 use crate::command::{cargo, output, succeed, target, workspace};
-use crate::environment::environment;
+use crate::files::{below, copy, fresh, text, write};
 
 /// Files that are the same for every target.
 pub(super) struct Contents {
@@ -17,7 +17,7 @@ impl Contents {
     pub(super) fn of(&self, kind: &str) -> Result<Vec<(PathBuf, String)>, String> {
         let folder = self.folder.join(kind);
         let named = |path: PathBuf| (folder.join(&path), path.display().to_string());
-        Ok(files_below(&folder)?.into_iter().map(named).collect())
+        Ok(below(&folder)?.into_iter().map(named).collect())
     }
 
     pub(super) fn file(&self, path: &str) -> PathBuf {
@@ -36,9 +36,9 @@ pub(super) fn lay(folder: &Path, program: &Path) -> Result<Contents, String> {
     };
     succeed(&mut own(&["man", "man"]))?;
     for (shell, name) in SHELLS {
-        write(&folder.join("completions").join(name), output(&mut own(&["completions", shell]))?.as_bytes())?;
+        write(&folder.join("completions").join(name), output(&mut own(&["completions", shell]))?)?;
     }
-    write(&folder.join("examples/copal.toml"), output(&mut own(&["config", "example"]))?.as_bytes())?;
+    write(&folder.join("examples/copal.toml"), output(&mut own(&["config", "example"]))?)?;
     for unit in ["copal@.service", "copal@.timer"] {
         copy(&workspace().join("packaging/systemd").join(unit), &folder.join("systemd").join(unit))?;
     }
@@ -54,10 +54,9 @@ pub(super) fn lay(folder: &Path, program: &Path) -> Result<Contents, String> {
     copy(&library, &folder.join("licences/RUST-LIBRARY.html"))?;
     // The crates of all systems: builds need only those of one.
     succeed(&mut cargo(&["fetch", "--locked", "--quiet"]))?;
-    let python = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("python");
-    let mut collect = Command::new(python);
+    let mut collect = Command::new(python()?);
     collect.arg(workspace().join("packaging/third_party.py")).arg(target().join("zig")).current_dir(workspace());
-    write(&folder.join("licences/THIRD-PARTY.txt"), output(&mut collect)?.as_bytes())?;
+    write(&folder.join("licences/THIRD-PARTY.txt"), output(&mut collect)?)?;
     let contents = Contents { folder: folder.to_owned() };
     check(&contents)?;
     Ok(contents)
@@ -66,7 +65,7 @@ pub(super) fn lay(folder: &Path, program: &Path) -> Result<Contents, String> {
 /// Refuses contents that a program could not write.
 fn check(contents: &Contents) -> Result<(), String> {
     let pages = contents.of("man")?.len();
-    let example = read(&contents.file("examples/copal.toml"))?;
+    let example = text(&contents.file("examples/copal.toml"))?;
     if pages < 50 || !example.contains("[profiles.machine]") {
         return Err(format!("the program wrote {pages} pages of manual, and {} bytes of example", example.len()));
     }

@@ -1,16 +1,15 @@
 //! Image: the programs for Linux as one OCI image for every processor, from nothing: no shell, no user but a number.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::contents::Contents;
 use super::manifests::sha256;
 use super::packages::utc;
-use super::{Release, Target, copy, fresh, write};
-use crate::command::{output, succeed, workspace};
-use crate::environment::environment;
+use super::{Release, Target, python};
+use crate::command::{output, succeed};
+use crate::files::{copy, failed, fresh, make, size, write};
 
 /// Packs the image: a layout of the OCI in a tar, as `skopeo copy oci-archive:FILE` and `podman load` read it.
 pub(super) fn pack(
@@ -34,7 +33,7 @@ pub(super) fn pack(
     // The name that podman gives what it loads.
     let named =
         format!("{{{all},\"annotations\":{{\"org.opencontainers.image.ref.name\":\"copal:{}\"}}}}", release.version);
-    write(&layout.folder.join("index.json"), index(&named).as_bytes())?;
+    write(&layout.folder.join("index.json"), index(&named))?;
     write(&layout.folder.join("oci-layout"), b"{\"imageLayoutVersion\":\"1.0.0\"}")?;
     let mut tar = release.tar();
     succeed(tar.args(["--mode=u=rwX,go=rX", "-cf"]).arg(release.file("oci.tar")).arg("-C").arg(&layout.folder).args([
@@ -66,7 +65,7 @@ impl Layout {
         succeed(Command::new("gzip").args(["-n6", "--force"]).arg(&tar))?;
         let packed = tar.with_extension("tar.gz");
         let layer = self.describe(LAYER, &packed)?;
-        fs::rename(&packed, self.blob(&sha256(&packed)?)).map_err(|error| format!("{}: {error}", packed.display()))?;
+        self.keep(&packed)?;
         let mut labels = String::new();
         for (name, value) in
             [("title", "copal"), ("version", &release.version), ("licenses", "(Apache-2.0 OR MIT) AND MPL-2.0")]
@@ -92,19 +91,21 @@ impl Layout {
     /// Adds a text; gives what describes it.
     fn add(&self, kind: &str, text: &str) -> Result<String, String> {
         let new = self.folder.join("new");
-        write(&new, text.as_bytes())?;
+        write(&new, text)?;
         let described = self.describe(kind, &new)?;
-        fs::rename(&new, self.blob(&sha256(&new)?)).map_err(|error| format!("{}: {error}", new.display()))?;
+        self.keep(&new)?;
         Ok(described)
     }
 
     fn describe(&self, kind: &str, file: &Path) -> Result<String, String> {
-        let size = fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?.len();
+        let size = size(file)?;
         Ok(format!("\"mediaType\":\"{kind}\",\"digest\":\"sha256:{}\",\"size\":{size}", sha256(file)?))
     }
 
-    fn blob(&self, digest: &str) -> PathBuf {
-        self.folder.join("blobs/sha256").join(digest)
+    /// Moves a file to where its digest names it.
+    fn keep(&self, file: &Path) -> Result<(), String> {
+        let blob = self.folder.join("blobs/sha256").join(sha256(file)?);
+        std::fs::rename(file, blob).map_err(failed(file))
     }
 }
 
@@ -113,14 +114,13 @@ fn layer(release: &Release, (program, contents): (&Path, &Contents), folder: &Pa
     fresh(folder)?;
     let (files, own) = (folder.join("files"), folder.join("own"));
     copy(program, &files.join("usr/bin/copal"))?;
-    let python = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("python");
-    let bundle = output(Command::new(python).args(["-c", "import certifi; print(certifi.contents(), end='')"]))?;
-    write(&files.join(CERTIFICATES), bundle.as_bytes())?;
+    let bundle = output(Command::new(python()?).args(["-c", "import certifi; print(certifi.contents(), end='')"]))?;
+    write(&files.join(CERTIFICATES), bundle)?;
     for (licence, name) in contents.of("licences")? {
         copy(&licence, &files.join("usr/share/doc/copal").join(name))?;
     }
     for place in [&HOME[1..], "tmp"] {
-        fs::create_dir_all(own.join(place)).map_err(|error| format!("{}: {error}", own.display()))?;
+        make(&own.join(place))?;
     }
     let tar = folder.with_extension("tar");
     succeed(release.tar().args(["--mode=u=rwX,go=rX", "-cf"]).arg(&tar).arg("-C").arg(&files).args(["etc", "usr"]))?;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Release, read, write as write_file};
+use super::Release;
 use crate::command::{output, workspace};
+use crate::files;
 
 /// Writes those whose files are all in the release. Says which are left out, and why.
 pub(super) fn write(release: &Release) -> Result<(), String> {
@@ -13,9 +14,9 @@ pub(super) fn write(release: &Release) -> Result<(), String> {
         return Ok(());
     };
     for (template, name) in TEMPLATES {
-        let text = read(&workspace().join("packaging").join(template))?;
+        let text = files::text(&workspace().join("packaging").join(template))?;
         match filled(release, from, &text)? {
-            Filled::Text(text) => write_file(&release.folder.join(name), text.as_bytes())?,
+            Filled::Text(text) => files::write(&release.folder.join(name), text)?,
             Filled::Lacks(missing) => println!("no {name}: the release has no {missing}"),
         }
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{output, succeed, target, workspace};
+use crate::environment::environment;
+use crate::files::{below, failed, fresh, remove, text, write};
 use crate::{carried, tools};
 
 mod archive;
@@ -44,16 +46,14 @@ pub(crate) fn run(from: Option<&str>) -> Result<(), String> {
 pub(crate) fn twice(from: Option<&str>) -> Result<(), String> {
     tools::set_up_dist()?;
     let top = target().join("twice");
-    if top.exists() {
-        fs::remove_dir_all(&top).map_err(|error| format!("{}: {error}", top.display()))?;
-    }
+    fresh(&top)?;
     let folders = [top.join("one/copal"), top.join("another-and-longer-name/source-of-copal")];
     for folder in &folders {
         succeed(Command::new("git").args(["clone", "--quiet"]).arg(workspace()).arg(folder))?;
         // What builds and packs is no part of what is compared: it is compiled once.
         let own = folder.join("target");
         let linked = fs::create_dir(&own).and_then(|()| symlink(target().join("tools"), own.join("tools")));
-        linked.map_err(|error| format!("{}: {error}", own.display()))?;
+        linked.map_err(failed(&own))?;
         let mut again = Command::new("cargo");
         again.args(["xtask", "dist"]).args(from.iter().flat_map(|from| ["--from", from])).current_dir(folder);
         succeed(again.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR"))?;
@@ -83,7 +83,7 @@ impl Release {
             Err(_) => output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(workspace()))?,
         };
         let key = workspace().join(KEY);
-        let key = key.exists().then(|| read(&key)).transpose()?.and_then(|text| key_of(&text));
+        let key = key.exists().then(|| text(&key)).transpose()?.and_then(|text| key_of(&text));
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             time: time.trim().to_owned(),
@@ -105,14 +105,14 @@ impl Release {
         }
         image::pack(self, programs, &common, &work)?;
         manifests::write(self)?;
-        fs::remove_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))
+        remove(&work)
     }
 
     /// Writes the checksums of all that is in the folder.
     fn sum(&self) -> Result<(), String> {
-        let names: Vec<String> = files_below(&self.folder)?.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = below(&self.folder)?.iter().map(|path| path.display().to_string()).collect();
         let sums = output(Command::new("sha256sum").args(&names).current_dir(&self.folder))?;
-        write(&self.folder.join(SUMS), sums.as_bytes())
+        write(&self.folder.join(SUMS), sums)
     }
 
     /// A file of the release, by what its name ends with.
@@ -134,42 +134,13 @@ fn key_of(text: &str) -> Option<String> {
     text.lines().find(|line| line.starts_with("RW")).map(str::to_owned)
 }
 
-/// Makes a folder without anything in it.
-fn fresh(folder: &Path) -> Result<(), String> {
-    let made = if folder.exists() { fs::remove_dir_all(folder) } else { Ok(()) };
-    made.and_then(|()| fs::create_dir_all(folder)).map_err(|error| format!("{}: {error}", folder.display()))
+/// The folder of programs that pack a release.
+fn packaging() -> Result<PathBuf, String> {
+    environment("packaging", &workspace().join("packaging/requirements.txt"))
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Writes a file, and the folders above it.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let above = path.parent().map_or(Ok(()), fs::create_dir_all);
-    above.and_then(|()| fs::write(path, bytes)).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Copies a file with its rights, and makes the folders above it.
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    let above = to.parent().map_or(Ok(()), fs::create_dir_all);
-    above.and_then(|()| fs::copy(from, to)).map(drop).map_err(|error| format!("{}: {error}", from.display()))
-}
-
-/// All files below a folder, relative to it, in order.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    fn collect(top: &Path, below: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-        for entry in fs::read_dir(top.join(below))? {
-            let entry = entry?;
-            let path = below.join(entry.file_name());
-            if entry.file_type()?.is_dir() { collect(top, &path, found)? } else { found.push(path) }
-        }
-        Ok(())
-    }
-    let mut found = Vec::new();
-    collect(folder, Path::new(""), &mut found).map_err(|error| format!("{}: {error}", folder.display()))?;
-    found.sort();
-    Ok(found)
+fn python() -> Result<PathBuf, String> {
+    Ok(packaging()?.join("python"))
 }
 
 /// The public key of releases; it is there once the key ceremony was held (docs/releases.md).

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use super::contents::Contents;
-use super::{Release, Target, copy, fresh, write};
+use super::{Release, Target};
 use crate::command::{output, succeed, target as build_folder, workspace};
+use crate::files::{copy, fresh, write};
 
 /// Packs the packages of a target; none for a system that is not Linux.
 pub(super) fn pack(
@@ -22,10 +23,7 @@ pub(super) fn pack(
     let list = list(program, contents, &folder)?;
     let configuration = folder.join("nfpm.yaml");
     let (version, time) = (&release.version, utc(&release.time)?);
-    write(
-        &configuration,
-        format!("{HEAD}arch: {processor}\nversion: {version}\nmtime: {time}\ncontents:\n{list}").as_bytes(),
-    )?;
+    write(&configuration, format!("{HEAD}arch: {processor}\nversion: {version}\nmtime: {time}\ncontents:\n{list}"))?;
     for packager in ["deb", "rpm", "apk"] {
         let mut nfpm = Command::new(build_folder().join("tools/nfpm"));
         nfpm.args(["package", "--packager", packager, "--config"]).arg(&configuration).arg("--target");

@@ -1,13 +1,12 @@
 //! Program: the command for a target, with the reader inside, the same bytes wherever it is built.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Target;
-use crate::command::{cargo, of_cargo, remapped, succeed, target as build_folder, workspace};
+use crate::command::{before_path, cargo, of_cargo, remapped, succeed, target as build_folder, workspace};
 use crate::environment::environment;
-use crate::tools;
+use crate::{files, tools};
 
 /// A command of `cargo-zigbuild`: cargo with zig as the compiler and linker of C, for every target.
 pub(crate) fn zig(arguments: &[&str]) -> Result<Command, String> {
@@ -15,12 +14,6 @@ pub(crate) fn zig(arguments: &[&str]) -> Result<Command, String> {
     let mut command = of_cargo(&programs.join("cargo-zigbuild"), arguments);
     command.env("PATH", before_path([programs])?);
     Ok(command)
-}
-
-/// Folders of programs, then those of `PATH`.
-fn before_path(first: impl IntoIterator<Item = PathBuf>) -> Result<OsString, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths(first.into_iter().chain(std::env::split_paths(&path))).map_err(|error| error.to_string())
 }
 
 /// What has a program for macOS linked without Apple's development kit: lists of what the program uses of its frameworks.
@@ -53,7 +46,7 @@ pub(super) fn build(target: &Target, reader: &Path, time: &str) -> Result<PathBu
     }
     succeed(&mut build)?;
     let program = build_folder().join(target.triple).join("small").join(target.program);
-    let size = std::fs::metadata(&program).map_err(|error| format!("{}: {error}", program.display()))?.len();
+    let size = files::size(&program)?;
     println!("{}: {size} bytes", program.display());
     if size > MOST_BYTES {
         Err(format!("the program for {} has {size} bytes, allowed are {MOST_BYTES}", target.triple))

@@ -9,10 +9,10 @@ use copal_client::backend::BackendOptions;
 use copal_client::location::Location;
 use copal_client::places::note_proof;
 use copal_client::wait::wait;
-use copal_gateway::router::{Presigned, Presigner};
+use copal_gateway::router::Presigner;
 use copal_store::retry::{self, Backoff};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
-use copal_store::{Key, StoreError};
+use copal_store::{Key, Presigned, StoreError};
 
 /// A bucket that clients use directly, through presigned addresses.
 pub(super) struct Bucket {
@@ -63,15 +63,10 @@ const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
 #[async_trait]
 impl Presigner for Bucket {
     async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError> {
-        Ok(told(self.store.presign_put(key, length, *sha256, expires).await?))
+        self.store.presign_put(key, length, *sha256, expires).await
     }
 
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
-        Ok(told(self.store.presign_get(key, expires).await?))
+        self.store.presign_get(key, expires).await
     }
-}
-
-fn told(presigned: copal_store::s3::Presigned) -> Presigned {
-    let headers = presigned.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Presigned { url: presigned.url, headers }
 }

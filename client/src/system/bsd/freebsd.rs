@@ -1,18 +1,18 @@
 //! Attributes: FreeBSD's extended attributes are not saved; and calls that macOS does not have.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use copal_format::snapshot::MetadataSeen;
-use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise};
+use rustix::fs::OFlags;
 use rustix::io::{Errno, Result};
 
 use crate::system::Call;
 use crate::system::extras::Extras;
-pub use crate::system::unix::birth::Birth;
+pub use crate::system::unix::common::Birth;
+pub(crate) use crate::system::unix::common::{forget_cached, has_this_name, mknodat};
 
 /// What a backup here sees of its entries: everything but extended attributes, ACLs and holes.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(255 - 8 - 16 - 32);
@@ -52,21 +52,6 @@ pub(crate) fn remove(_: Call<'_>, _: &CStr) -> Result<()> {
 
 pub(crate) fn names(_: Call<'_>) -> Result<Vec<u8>> {
     Ok(Vec::new())
-}
-
-/// Makes a FIFO or device with mode 0600.
-pub(crate) fn mknodat(directory: impl AsFd, name: &CStr, kind: FileType, (major, minor): (u32, u32)) -> Result<()> {
-    rustix::fs::mknodat(directory, name, kind, Mode::RUSR | Mode::WUSR, rustix::fs::makedev(major, minor))
-}
-
-/// Whether the entry that a name leads to has exactly this name: names that differ are never the same here.
-pub(crate) fn has_this_name(_: impl AsFd, _: &CStr) -> io::Result<bool> {
-    Ok(true)
-}
-
-/// Drops what the system keeps of a file in memory. Only advice, so a failure does not matter.
-pub(crate) fn forget_cached(file: &File) {
-    let _ = fadvise(file, 0, None, Advice::DontNeed);
 }
 
 /// Writes everything to the disk.

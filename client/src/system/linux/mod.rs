@@ -20,7 +20,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-pub use crate::system::unix::birth::Birth;
+pub use crate::system::unix::common::Birth;
+pub(crate) use crate::system::unix::common::{forget_cached, has_this_name, mknodat};
 pub use extras::link_target;
 pub use holes::holes_of;
 pub(crate) use named::Named;
@@ -28,11 +29,6 @@ pub(crate) use watch::{Watches, clocks, mount_table, mounts};
 
 /// What a backup here sees of its entries: everything.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(255);
-
-/// Whether the entry that a name leads to has exactly this name: names that differ are never the same here.
-pub(crate) fn has_this_name(_: impl AsFd, _: &CStr) -> io::Result<bool> {
-    Ok(true)
-}
 
 /// How to open a directory to find entries in it: without the right to list it.
 pub(crate) const PATH: OFlags = OFlags::PATH;
@@ -50,17 +46,6 @@ pub(crate) fn list(directory: impl AsFd, mut take: impl FnMut(&[u8], FileType) -
             Some(Ok(_)) => {}
         }
     }
-}
-
-/// Makes a FIFO or device with mode 0600.
-pub(crate) fn mknodat(
-    directory: impl AsFd,
-    name: &CStr,
-    kind: FileType,
-    (major, minor): (u32, u32),
-) -> rustix::io::Result<()> {
-    let device = rustix::fs::makedev(major, minor);
-    rustix::fs::mknodat(directory, name, kind, Mode::RUSR | Mode::WUSR, device)
 }
 
 /// Whether new entries of a directory inherit an ACL.
@@ -112,11 +97,6 @@ pub(crate) fn is_locked(directory: impl AsFd, name: &CStr) -> bool {
 /// Advises the system that a file will be read from its start to its end. Only advice, so a failure does not matter.
 pub(crate) fn expect_sequential(file: &File) {
     let _ = fadvise(file, 0, None, Advice::Sequential);
-}
-
-/// Drops what the system keeps of a file in memory, so that reads show what the disk holds.
-pub(crate) fn forget_cached(file: &File) {
-    let _ = fadvise(file, 0, None, Advice::DontNeed);
 }
 
 /// Writes everything on a directory's file system to the disk.

@@ -1,7 +1,7 @@
 //! Unix: what POSIX has.
 
 #[cfg(not(target_os = "macos"))]
-pub(crate) mod birth;
+pub(crate) mod common;
 #[cfg(not(target_os = "freebsd"))]
 pub(crate) mod extras;
 pub(crate) mod object;
@@ -29,7 +29,7 @@ pub(crate) use std::os::fd::BorrowedFd;
 pub(crate) use std::os::fd::{AsFd, OwnedFd};
 pub(crate) use std::os::unix::fs::FileExt;
 
-pub(crate) use object::{Call, Object, Place};
+pub(crate) use object::{Call, Object};
 
 /// Whether a file has the mode that it was made with.
 pub(crate) const KEEPS_MODES: bool = true;

@@ -9,14 +9,7 @@ use rustix::fs::{Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, fchmo
 use rustix::io::Result;
 
 use crate::system::stat::EntryStat;
-use crate::system::{Birth, Named, attributes};
-
-/// The place of an entry: an open directory and a name in it.
-#[derive(Copy, Clone)]
-pub(crate) struct Place<'p> {
-    pub(crate) directory: BorrowedFd<'p>,
-    pub(crate) name: &'p CStr,
-}
+use crate::system::{Birth, Named, Place, attributes};
 
 /// An entry whose metadata is set: how to call the system. No call follows a link.
 pub(crate) enum Object<'o> {

@@ -25,7 +25,7 @@ pub(crate) use copal_windows::{AsFd, FileType, OFlags, OwnedFd};
 pub(crate) use copal_windows::{AtFlags, BorrowedFd, Errno, Mode, openat};
 pub(crate) use extras as attributes;
 pub use extras::link_target;
-pub(crate) use object::{Object, Place};
+pub(crate) use object::Object;
 
 /// How to open a directory to find entries in it.
 pub(crate) const PATH: OFlags = OFlags::PATH;

@@ -6,15 +6,8 @@ use copal_format::time::Time;
 use copal_windows::{AsFd, BorrowedFd, Errno, FileType, Mode, OFlags, OwnedFd, openat};
 
 use super::extras::{ATTRIBUTES, DIRECTORY, KEPT, kept};
-use crate::system::Birth;
 use crate::system::stat::EntryStat;
-
-/// The place of an entry: an open directory and a name in it.
-#[derive(Copy, Clone)]
-pub(crate) struct Place<'p> {
-    pub(crate) directory: BorrowedFd<'p>,
-    pub(crate) name: &'p CStr,
-}
+use crate::system::{Birth, Place};
 
 /// An entry whose metadata is set: how to call the system. No call follows a link.
 pub(crate) enum Object<'o> {

@@ -120,7 +120,7 @@ pub(in super::super) async fn part(
     if let Some(presigner) = &gateway.settings.presigner {
         let given = presigner.get(&key, Duration::from_secs(ADDRESS_SECONDS)).await?;
         let mut headers: serde_json::Map<_, _> =
-            given.headers.into_iter().map(|(name, value)| (name, json!(value))).collect();
+            given.headers.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         if let Some(Range { start, end }) = range {
             headers.insert("range".to_owned(), json!(format!("bytes={start}-{}", end - 1)));
         }

@@ -19,11 +19,11 @@ use copal_format::root::Root;
 use copal_format::state::{RunKind, StateDelta, write_run};
 use copal_store::fault::{Call, Fate, Fault};
 use copal_store::record::Record;
-use copal_store::{Key, Op, Store, StoreError};
+use copal_store::{Key, Op, Presigned, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::router::{Arrival, Presigned, Presigner, Settings};
+use crate::router::{Arrival, Presigner, Settings};
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
@@ -33,19 +33,19 @@ pub(super) struct Elsewhere;
 #[async_trait]
 impl Presigner for Elsewhere {
     async fn put(&self, key: &Key, length: u64, _: &[u8; 32], _: Duration) -> Result<Presigned, StoreError> {
-        let headers = vec![("content-length".to_owned(), length.to_string())];
-        Ok(Presigned { url: format!("https://bucket.example/{key}?signed"), headers })
+        let headers = vec![("content-length", length.to_string())];
+        Ok(Presigned { method: "PUT", url: format!("https://bucket.example/{key}?signed"), headers })
     }
 
     async fn get(&self, key: &Key, _: Duration) -> Result<Presigned, StoreError> {
-        Ok(Presigned { url: format!("https://bucket.example/{key}?signed"), headers: Vec::new() })
+        Ok(Presigned { method: "GET", url: format!("https://bucket.example/{key}?signed"), headers: Vec::new() })
     }
 }
 
 #[test]
 fn an_address_is_shown_without_what_makes_it_count() {
     let url = "https://bucket.example/packs/1?X-Amz-Signature=the-secret".to_owned();
-    let given = Presigned { url, headers: vec![("range".to_owned(), "bytes=0-1".to_owned())] };
+    let given = Presigned { method: "GET", url, headers: vec![("range", "bytes=0-1".to_owned())] };
     let shown = format!("{given:?}");
     assert!(shown.contains("bucket.example/packs/1") && !shown.contains("the-secret"), "{shown}");
 }
