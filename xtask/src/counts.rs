@@ -20,7 +20,7 @@ const STAGES: [(&str, &[&str]); 3] = [
 pub(crate) fn run() -> Result<Tally, String> {
     let (list, folder) = (workspace().join("bench/counts.txt"), target().join("counts"));
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    succeed_without_warnings(&mut building(&["--example", "speed", "--example", "scale"]))?;
+    succeed_without_warnings(&mut building(&["--bins", "--lib", "--example", "speed", "--example", "scale"]))?;
     fill(&folder).map_err(|error| failed(&folder, error))?;
     let before = fs::read_to_string(&list).unwrap_or_default();
     let (mut tally, mut now) = (Tally::default(), String::new());
