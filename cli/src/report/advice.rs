@@ -180,7 +180,7 @@ impl Failure {
                 "copy the file once more from where it was made; if it is not whole there, export the snapshot again"
             }
             Self::Damaged { object, .. } if is_index(object) => {
-                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
+                "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests; in a replica, delete what is damaged and run \"copal sync\", or make a repository of it first, with \"copal sync --end\""
             }
             Self::Damaged { object, .. } if object.contains("copal/") => {
                 "\"copal repair\" writes a new descriptor; until then everything can be restored"

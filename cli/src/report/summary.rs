@@ -292,7 +292,7 @@ impl CheckReport {
             }
             // A damaged index may make other objects look damaged too.
             _ if needed().any(|damage| is_index(&damage.object)) => {
-                "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
+                "Run \"copal rebuild-index\" (in a replica, delete what is damaged and run \"copal sync\") while nobody else writes to the repository, then \"copal check --full\"."
             }
             _ if needed().any(|damage| is_data(&damage.object)) => {
                 "Back up the sources again: that replaces lost data that they still have. Then run \"copal repair\"."

@@ -1,5 +1,6 @@
 //! `sync`: a second copy of a repository, with the same keys.
 
+mod killed;
 mod refused;
 mod watched;
 
@@ -273,22 +274,6 @@ fn behind_a_prune() -> (Machine, String) {
 fn knowing_sync(machine: &Machine) -> Command {
     make(machine);
     sync(machine, &[])
-}
-
-#[test]
-fn whatever_a_sync_dies_at_the_replica_is_readable_and_the_next_sync_makes_it_equal() {
-    let (world, _) = behind_a_prune();
-    let whole = world.copy();
-    synced(&whole);
-    let expected = objects_of_replica(&whole);
-    after_deaths(&world, every(3), knowing_sync, |machine, label| {
-        let listed = snapshots_of_replica(&machine);
-        let ran = on_replica(&machine, &["restore", listed.last().unwrap(), "-t", "copied"]);
-        assert_eq!(ran.code, 0, "{label}: {listed:?} {ran}");
-        synced(&machine);
-        assert!(objects_of_replica(&machine) == expected, "{label}");
-    });
-    on_replica(&whole, &["check", "--full"]).ok();
 }
 
 #[test]

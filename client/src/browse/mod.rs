@@ -305,6 +305,9 @@ impl Browser {
             return Ok(());
         }
         let view = wait(view::read_parts(store, &Parts::RECORDS))?;
+        if view.number() <= newest.root {
+            return Ok(());
+        }
         let history = History::renew(&self.repository, &view, &newest.snapshots)?;
         let shelf = self.arrange(&history.snapshots)?;
         *self.shelf.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shelf);

@@ -50,6 +50,10 @@ impl NewestIndex {
                 // The newer index is damaged, so treat it as if there were none.
                 Err(CopyError::Damaged(_)) => return Ok(None),
             };
+            // A newer root without its base does not count, as while a replica gets both.
+            if view.number() <= current.root {
+                return Ok(None);
+            }
             *current = Current::of(&view, self.domain);
         }
         Ok(Some(current.index.clone()))

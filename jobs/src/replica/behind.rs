@@ -51,18 +51,17 @@ pub async fn behind(source: &JobContext<'_>, view: &View, replica: &dyn Store) -
     })
 }
 
-/// What shows that a source has changed: its newest root, and the names of its key slots, client records and
-/// descriptors.
+/// What shows that a source has changed: the names of its roots, key slots, client records and descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News(u64, Vec<Key>);
+pub struct News(Vec<Key>);
 
 /// Reads the news of a source: one listing of each of four folders.
 pub async fn news(source: &dyn Store) -> Result<News, SyncError> {
     let mut names = Vec::new();
-    for prefix in ["keys/", "clients/", "copal/"] {
+    for prefix in ["roots/", "keys/", "clients/", "copal/"] {
         names.extend(carrier::list(source, prefix, None, MANY).await?.into_iter().map(|listed| listed.key));
     }
-    Ok(News(view::newest_number(source).await?, names))
+    Ok(News(names))
 }
 
 const MANY: usize = 1_000_000;

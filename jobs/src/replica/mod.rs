@@ -1,6 +1,7 @@
 //! Replica: a second copy of a repository in another store, with the same keys (decision 0026). A sync copies one root of
 //! the source and everything that it stands on, as it is and without any key. It creates objects and never deletes or
-//! replaces one. The root comes last, so that an interrupted sync leaves the replica at the root it had.
+//! replaces one. The root comes last, and after it the root that it is based on: without its base it does not count, and
+//! the state of that one was not copied. So an interrupted sync leaves the replica at the root it had.
 
 mod behind;
 mod carrier;
@@ -170,14 +171,14 @@ async fn carry_root(
         return Err(SyncError::NotReplica);
     }
     if is_whole {
-        // A reader looks for the base of a root, and a prune for the root that the last prune has verified.
-        for (number, hash) in verified.into_iter().chain(root.base) {
+        if !carry_one(carrier, root.number, *hash).await? {
+            return Ok(None);
+        }
+        // A prune looks for the root that the last prune has verified.
+        for (number, hash) in root.base.into_iter().chain(verified) {
             if !carry_one(carrier, number, hash).await? && view::is_superseded(source.store, view).await? {
                 return Ok(None);
             }
-        }
-        if !carry_one(carrier, root.number, *hash).await? {
-            return Ok(None);
         }
         // These records name roots: in a store that lacks such a root they would be evidence of a loss.
         records::carry_answers(carrier, view).await?;
