@@ -55,3 +55,17 @@ fn attributes_that_another_user_did_not_see_are_saved() {
     let restored = rustix::fs::lgetxattr(machine.path("out/file"), "trusted.mark", &mut [0; 16]);
     assert_eq!(restored, Ok(7));
 }
+
+#[test]
+fn capabilities_that_the_snapshot_lacks_are_removed_from_what_is_there() {
+    needs_root("set attributes of security.*");
+    let machine = Machine::with([("program", "text")]);
+    machine.backup(&[]);
+    machine.restore(&[]).ok();
+    let program = machine.path("out/program");
+    let is_capable = || rustix::fs::lgetxattr(&program, "security.capability", &mut [0; 32]).is_ok();
+    set_xattr(&program, "security.capability", &[&[1, 0, 0, 2, 0x80][..], &[0; 15]].concat());
+    assert!(is_capable());
+    machine.restore(&["--verify"]).ok();
+    assert!(!is_capable());
+}

@@ -7,9 +7,10 @@ use rustix::io::{Errno, Result};
 
 use crate::system::Call;
 
-/// Whether a backup contains this attribute; the system makes the others.
+/// Whether a restore removes this attribute if the snapshot lacks it. It leaves those that the system makes, and those that a
+/// backup without privileges does not see: `trusted.*`.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
-    name.starts_with(b"user.") || name.starts_with(b"system.posix_acl_")
+    name.starts_with(b"user.") || name.starts_with(b"system.posix_acl_") || name == b"security.capability"
 }
 
 /// Whether setting it needs the right to write, which an entry's mode may not give.
