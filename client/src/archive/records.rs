@@ -90,9 +90,14 @@ impl Records {
         attributes
     }
 
-    /// Whether there is an ACL as text.
+    /// Whether an ACL is there only as text, which is not read. GNU tar writes it as an attribute, too.
     pub(super) fn has_acl(&self) -> bool {
-        self.0.iter().any(|(key, value)| key.starts_with(b"SCHILY.acl.") && !value.is_empty())
+        let is_attribute = |which: &[u8]| {
+            let name = [b"SCHILY.xattr.system.posix_acl_", which].concat();
+            self.0.iter().any(|(key, _)| *key == name)
+        };
+        let texts = self.0.iter().filter(|(_, value)| !value.is_empty());
+        texts.filter_map(|(key, _)| key.strip_prefix(b"SCHILY.acl.")).any(|which| !is_attribute(which))
     }
 }
 

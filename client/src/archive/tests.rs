@@ -68,6 +68,18 @@ fn records_come_before_fixed_fields_and_the_last_one_counts() {
 }
 
 #[test]
+fn an_acl_as_text_is_told_unless_it_is_an_attribute_too() {
+    let has_acl = |records: &[Vec<u8>]| {
+        only(&ended(&[member(b"x", b'x', &records.concat()), member(b"name", b'0', b"")])).0.has_acl
+    };
+    let text = |which: &str| record(&format!("SCHILY.acl.{which}"), b"user::rw-");
+    let attribute = record("SCHILY.xattr.system.posix_acl_access", b"\x02\0\0\0");
+    assert!(has_acl(&[text("access")]));
+    assert!(!has_acl(&[text("access"), attribute.clone()]));
+    assert!(has_acl(&[text("access"), text("default"), attribute]));
+}
+
+#[test]
 fn records_for_all_members_count_until_others_do() {
     let global = member(b"g", b'g', &record("uname", b"all"));
     let own = member(b"x", b'x', &record("uname", b"own"));
