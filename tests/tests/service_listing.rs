@@ -104,4 +104,5 @@ fn a_pack_that_cannot_even_be_looked_up_keeps_no_prune_from_its_work_once_a_chec
     block_on(check(&world.job_of(&store), Depth::Structure)).unwrap();
     assert_eq!(world.view().state.packs.values().filter(|pack| pack.is_damaged).count(), 1);
     world.prune_on(&store, Duration::ZERO).unwrap();
+    assert!(world.view().state.packs.values().all(|pack| !pack.is_missing), "it is damaged, and there");
 }

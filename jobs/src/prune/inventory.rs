@@ -73,25 +73,26 @@ impl Part<'_> {
         for some in packs.chunks(TABLES) {
             let known: &Tables = tables;
             let calls = some.iter().map(|(id, record)| async move {
-                let name = layout::pack(record.place, **id);
+                let (name, mut is_refused) = (layout::pack(record.place, **id), false);
                 if self.stored.length(&name).is_none() && !record.is_missing {
                     match objects::prove_absent(self.job.store, &name).await {
                         // A check knows already that the store does not give it.
-                        Err(error) if record.is_damaged => drop(error.blame()?),
+                        Err(error) if record.is_damaged => is_refused = error.blame().map(|_| true)?,
                         absent => absent?,
                     }
                 }
                 let is_known = known.get(id).is_some() || known.has_refused(id);
                 let is_needed = record.kind == PackKind::Tree && !is_known;
-                if is_needed { self.read_table(**id, record, known.doubts(id)).await } else { Ok(None) }
+                let table = if is_needed { self.read_table(**id, record, known.doubts(id)).await? } else { None };
+                Ok((table, is_refused))
             });
             let read = objects::join(calls).await?;
-            for ((id, record), read) in some.iter().zip(read) {
+            for ((id, record), (read, is_refused)) in some.iter().zip(read) {
                 let stored = self.stored.length(&layout::pack(record.place, **id));
                 let is_there = stored == Some(record.length);
                 let table = read.as_ref().or_else(|| tables.get(id)).filter(|_| is_there);
                 let is_readable = is_there && (table.is_some() || record.kind == PackKind::Data);
-                let is_missing = stored.is_none();
+                let is_missing = stored.is_none() && !is_refused;
                 let is_damaged = record.is_damaged || (!is_missing && !is_readable);
                 if is_missing != record.is_missing || is_damaged != record.is_damaged {
                     changed.insert(**id, Some(PackRecord { is_missing, is_damaged, ..(*record).clone() }));

@@ -43,10 +43,10 @@ impl Deleted {
         Ok(deleted)
     }
 
-    /// If anything is lost or was `refused`, lets recorded packs count again that still exist: in each domain, all of
-    /// them if one holds an id that the folded state lacks, or if something of the domain was refused. Those with an
-    /// unreadable table always: they may hold what is lost. Returns whether there are any; then the state must be
-    /// folded again.
+    /// Lets recorded packs that still exist count again, once anything is lost or was `refused`. All packs of a domain
+    /// count if one of them holds an id that the folded state lacks, or if something of the domain was refused. Packs
+    /// with an unreadable table count in any case: they may hold what is lost. Returns whether any pack counts again;
+    /// then the state must be folded once more.
     pub(super) async fn take_back(
         &mut self,
         job: &JobContext<'_>,
