@@ -47,15 +47,16 @@ export class Signing<About extends object> {
     if (!question || question.isSigning) return false;
     this.dropAnswers();
     this.question.value = { ...question, isSigning: true, problem: null };
-    let isDone = false;
+    const signed: Value[] = [];
     await this.hear(sign(), (asked) => {
-      isDone = asked.at === "here";
       if (asked.at === "failed") this.fail(question, asked.problem);
       if (asked.at !== "here") return;
       this.question.value = null;
-      done?.(asked.value);
+      signed.push(asked.value);
     });
-    return isDone;
+    // Not within the answer: a mistake there would count as a failure to sign.
+    for (const value of signed) done?.(value);
+    return signed.length > 0;
   }
 
   protected fail(question: Unsigned<About>, problem: Problem): void {

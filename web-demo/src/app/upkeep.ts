@@ -26,20 +26,23 @@ export class Upkeep {
 
   /** Asks anew, and follows what runs. */
   async load(): Promise<void> {
-    await this.#ask();
-    if (this.#isFollowing) return;
-    this.#isFollowing = true;
     const turn = this.#turn;
+    let before = this.#followed;
+    await this.#ask();
+    if (this.#isFollowing || turn !== this.#turn) return;
+    this.#isFollowing = true;
     try {
       for (;;) {
         const running = this.#running;
-        const hasEnded = this.#followed.some((job) => !running.includes(job));
-        this.#followed = running;
-        if (hasEnded) await this.#ended();
-        if (this.#followed.length === 0) return;
+        // What was ordered since the question is not in the answer.
+        this.#followed = [...running, ...this.#followed.filter((job) => !before.includes(job))];
+        if (before.some((job) => !running.includes(job))) await this.#ended();
+        if (turn !== this.#turn || this.#followed.length === 0) return;
         await this.#pause();
         if (turn !== this.#turn) return;
+        before = this.#followed;
         await this.#ask();
+        if (turn !== this.#turn) return;
       }
     } finally {
       // After a lock another one follows.

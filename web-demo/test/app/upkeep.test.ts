@@ -28,6 +28,24 @@ test("of a job that has ended before the service is asked for it, the end is tol
   expect(state).toEqual({ started: 1, ended: 1 });
 });
 
+test("a job that is ordered while the page asks about another one is followed, too", async () => {
+  const answers: ((service: Service) => void)[] = [];
+  const asked = (times: number) => vi.waitFor(() => expect(answers.length).toBe(times));
+  const { state, started, upkeep: one } = upkeep({ orderJob: async () => undefined, service: () => new Promise((resolve) => answers.push(resolve)) });
+  const loading = one.load();
+  answers[0]!({ ...SERVICE, jobs: SERVICE.jobs!.map((job) => ({ ...job, isRunning: job.job === "prune" })) });
+  await asked(2);
+  const ordering = one.order("check", started);
+  await asked(3);
+  // The answer from before the order, then one from after the end of both.
+  answers[1]!(running(false));
+  answers[2]!(running(false));
+  await asked(4);
+  answers[3]!(running(false));
+  await Promise.all([loading, ordering]);
+  expect(state).toEqual({ started: 1, ended: 2 });
+});
+
 test("a refusal is said, and not where the job that was wanted runs anyway", async () => {
   const refused = upkeep({ orderJob: async () => { throw failure("job-rested"); } });
   await refused.upkeep.order("check", refused.started);
