@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// A request that anybody who knows it may send until it expires.
+/// A request for one object: how to send it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Presigned {
     /// PUT or GET.
     pub method: &'static str,
-    /// The address; a secret until it expires.
+    /// The address. If it is signed, it is a secret: whoever knows it may send the request until it expires.
     pub url: String,
-    /// Headers that must be sent exactly, because the signature covers them. A browser sets `content-length` itself.
+    /// Headers that must be sent exactly. A browser sets `content-length` itself.
     pub headers: Vec<(&'static str, String)>,
 }
 

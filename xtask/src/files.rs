@@ -68,7 +68,7 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in entries(folder)? {
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        if path.is_dir() {
+        if path.is_dir() && !path.is_symlink() {
             found.extend(below(&path)?.into_iter().map(|file| name.join(file)));
         } else {
             found.push(name);
