@@ -30,8 +30,9 @@ async function unlock(driver: Driver): Promise<void> {
 
 /** Starts the backup of what was chosen, and waits until the service has verified it. */
 async function start(driver: Driver, label: string): Promise<void> {
-  await driver.clear("input[id$=-label]");
-  await driver.type("input[id$=-label]", label);
+  const name = "input[maxlength='200']";
+  await driver.clear(name);
+  await driver.type(name, label);
   await driver.click("button[type=submit]");
   await driver.see(`\n${label} is backed up\n`);
   await driver.see("Verified by the service");
