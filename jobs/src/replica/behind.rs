@@ -51,7 +51,7 @@ pub async fn behind(source: &JobContext<'_>, view: &View, replica: &dyn Store) -
     })
 }
 
-/// What shows that a source has changed: the names of its roots, key slots, client records and descriptors.
+/// The names of a source's roots, key slots, client records and descriptors. If they differ, there is something to sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News(Vec<Key>);
 

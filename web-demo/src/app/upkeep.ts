@@ -34,7 +34,7 @@ export class Upkeep {
     try {
       for (;;) {
         const running = this.#running;
-        // What was ordered since the question is not in the answer.
+        // The answer does not tell of a job that was ordered after the page had asked.
         this.#followed = [...running, ...this.#followed.filter((job) => !before.includes(job))];
         if (before.some((job) => !running.includes(job))) await this.#ended();
         if (turn !== this.#turn || this.#followed.length === 0) return;
