@@ -309,8 +309,8 @@ impl<'s> Found<'s> {
         match look() {
             Ok(stat) => return Some(stat),
             Err(error) if error.kind() != io::ErrorKind::NotFound => self.unreadable(path.clone(), error),
-            // Where a name leads to a root, `lost` reports the root. Every other name is looked at again, also one that a list
-            // of changes has.
+            // The last arm reports roots that are gone. This one has the scan look again at a name that is no root and leads
+            // to none.
             Err(error) if branch.map_or(directory.content == Content::Everything, |it| it.named(path).is_empty()) => {
                 // Without a type the look comes before the patterns. A missing name that they exclude is not reported.
                 let mut types = [false, true].into_iter();

@@ -1,7 +1,8 @@
 //! Replica: a second copy of a repository in another store, with the same keys (decision 0026). A sync copies one root of
 //! the source and everything that it stands on, as it is and without any key. It creates objects and never deletes or
-//! replaces one. The root comes last, and after it the root that it is based on: without its base it does not count, and
-//! the state of that one was not copied. So an interrupted sync leaves the replica at the root it had.
+//! replaces one. The root comes after all that it stands on. Its base comes after the root, because the sync has not
+//! copied the base's own state, and a root without its base does not count. So an interrupted sync leaves the replica at
+//! the root it had.
 
 mod behind;
 mod carrier;
