@@ -2,6 +2,8 @@
 
 mod owner;
 
+use std::time::Duration;
+
 use copal_engine::retention::Series;
 use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::client::Role;
@@ -11,8 +13,8 @@ use copal_format::policy::{Floor, Hold};
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
 use copal_jobs::policy;
-use copal_jobs::prune::Options;
-use copal_tests::kit::{Client, DAY, World, guarded, keep_last, keep_last_unsigned, tree};
+use copal_jobs::prune::{self, Options};
+use copal_tests::kit::{Client, DAY, World, guarded, guarded_with, keep_last, keep_last_unsigned, tree};
 use futures::executor::block_on;
 
 #[test]
@@ -121,6 +123,39 @@ fn a_floor_and_a_hold_that_the_owner_lowers_stay_for_as_long_as_the_floor_said()
         world.wait(70 * DAY);
         world.prune_and_wait(3, 2 * DAY);
         assert_eq!(world.states([first, second, suspicious]), [SnapshotState::Gone; 3]);
+    }
+}
+
+#[test]
+fn a_floor_ends_no_sooner_if_a_policy_without_a_grace_period_comes_first() {
+    for is_rebuilt in [false, true] {
+        let (world, client, snapshots) = steady();
+        let floor = Floor { last: 3, age: Duration::ZERO };
+        world.change(&client, vec![guarded_with(30 * DAY, 1, floor, None)]);
+        // A thief of the owner's secret.
+        for floor in [floor, Floor::default()] {
+            world.change(&client, vec![guarded_with(Duration::ZERO, 1, floor, None)]);
+        }
+        world.change(&client, vec![Operation::Forget(snapshots.to_vec())]);
+        if is_rebuilt {
+            world.rebuild_without_state();
+        }
+        // The shorter grace period counts at once.
+        let grace = block_on(prune::grace(&world.job())).unwrap();
+        assert_eq!(grace, Duration::ZERO);
+        for _ in 0..3 {
+            assert_eq!(world.prune(grace).protected, 3);
+            world.wait(9 * DAY);
+        }
+        let [first, second, third] = snapshots;
+        world.change(&client, vec![Operation::Undelete(vec![first])]);
+        assert_eq!(world.restore(first).unwrap(), tree([("a", &[1; FULL][..])]));
+        world.wait(4 * DAY);
+        world.prune_and_wait(3, 2 * DAY);
+        assert_eq!(
+            world.states([first, second, third]),
+            [SnapshotState::Kept, SnapshotState::Gone, SnapshotState::Gone]
+        );
     }
 }
 

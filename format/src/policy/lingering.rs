@@ -1,5 +1,6 @@
 //! Lingering: the floor and hold of a replaced policy stay in force for the floor's age or the grace period, whichever
-//! is longer, up to a year. So even a thief with the passphrase gains nothing by first signing a policy without them.
+//! is longer, up to a year. So even a thief with the passphrase gains nothing by first signing a policy without them,
+//! or one that would linger for a shorter time.
 
 use core::time::Duration;
 
@@ -8,15 +9,18 @@ use crate::guard::{Floor, Guard, Hold, Lingering};
 use crate::time::Time;
 
 impl Lingering {
-    /// What lingers once policy `new` replaces `old`; `before` lingered until now. If `new` keeps all that `old` keeps,
-    /// only `before` lingers on.
+    /// What lingers once policy `new` replaces `old`; `before` lingered until now. If `new` keeps all that `old` keeps
+    /// and would linger for as long, only `before` lingers on.
     pub fn after(before: Option<Self>, old: &SignedPolicy, new: &SignedPolicy, now: Time) -> Option<Self> {
         let before = before.filter(|before| before.lasts(now));
         let (floor, hold) = (old.floor(), old.hold());
-        if joined((new.floor(), new.hold()), (floor, hold)) == (new.floor(), new.hold()) {
+        let is_unguarded = floor.is_nothing() && hold.is_none();
+        let keeps_all = joined((new.floor(), new.hold()), (floor, hold)) == (new.floor(), new.hold());
+        // If `new` lingered for a shorter time, a third policy could end the guard of `old` too early.
+        if is_unguarded || keeps_all && lingering_time(new) >= lingering_time(old) {
             return before;
         }
-        let until = now + floor.age.max(old.grace()).min(LONGEST);
+        let until = now + lingering_time(old);
         let Some(before) = before else { return Some(Self { until, floor, hold }) };
         let (floor, hold) = joined((floor, hold), (before.floor, before.hold));
         Some(Self { until: until.max(before.until), floor, hold })
@@ -34,6 +38,11 @@ impl Lingering {
         let guard = joined((policy.floor(), policy.hold()), (lingering.floor, lingering.hold));
         policy.guarding(guard)
     }
+}
+
+/// How long a policy's guard lingers once the policy is replaced.
+fn lingering_time(policy: &SignedPolicy) -> Duration {
+    policy.floor().age.max(policy.grace()).min(LONGEST)
 }
 
 /// The guard that keeps whatever either of two guards keeps.
@@ -57,6 +66,12 @@ mod tests {
         let plain = SignedPolicy::new(Policy::default(), "", Duration::from_secs(DAY), 1).unwrap();
         let floor = Floor { last, age: Duration::from_secs(days * DAY) };
         plain.with_guard(floor, hold.map(|(share, least)| Hold { share, least })).unwrap()
+    }
+
+    /// The same policy with a grace period of so many days.
+    fn with_grace(days: u64, policy: &SignedPolicy) -> SignedPolicy {
+        let plain = SignedPolicy::new(Policy::default(), "", Duration::from_secs(days * DAY), 1).unwrap();
+        plain.with_guard(policy.floor(), policy.hold()).unwrap()
     }
 
     fn day(day: u64) -> Time {
@@ -114,6 +129,59 @@ mod tests {
         assert_eq!(grace.until, day(101));
         let century = Lingering::after(None, &policy(0, 36_500, None), &policy(0, 0, None), day(100)).unwrap();
         assert_eq!(century.until, day(466));
+    }
+
+    #[test]
+    fn a_policy_that_first_loses_its_grace_period_lingers_as_long_as_one_that_is_replaced_at_once() {
+        let (guarded, none) = (policy(3, 0, Some((50, 1000))), policy(0, 0, None));
+        let (high, low, none) = (with_grace(30, &guarded), with_grace(0, &guarded), with_grace(0, &none));
+        let first = Lingering::after(None, &high, &low, day(100));
+        let second = Lingering::after(first, &low, &none, day(101)).unwrap();
+        assert_eq!(second, Lingering { until: day(130), floor: guarded.floor(), hold: guarded.hold() });
+    }
+
+    #[test]
+    fn a_grace_period_that_is_shortened_in_many_steps_ends_no_guard_sooner_than_in_one() {
+        let steps = [30, 20, 10, 0].map(|days| with_grace(days, &policy(3, 0, None)));
+        let replaced = steps.iter().zip(&steps[1..]).zip(100..);
+        let shortened = replaced.fold(None, |before, ((old, new), at)| Lingering::after(before, old, new, day(at)));
+        let ended = Lingering::after(shortened, &steps[3], &policy(0, 0, None), day(103));
+        assert_eq!(ended, Some(Lingering { until: day(130), floor: steps[0].floor(), hold: None }));
+        assert_eq!(ended, shortened);
+    }
+
+    #[test]
+    fn shortening_the_grace_period_again_and_again_prolongs_no_guard_beyond_the_last_policy_that_had_it() {
+        let guarded = policy(3, 0, None);
+        let (high, low) = (with_grace(30, &guarded), with_grace(0, &guarded));
+        let first = Lingering::after(None, &high, &low, day(100));
+        assert_eq!(Lingering::after(first, &low, &low, day(120)), first);
+        assert_eq!(Lingering::after(first, &low, &low, day(130)), None);
+        let raised = Lingering::after(first, &low, &high, day(110));
+        assert_eq!(raised, first);
+        let again = Lingering::after(raised, &high, &low, day(120)).unwrap();
+        assert_eq!((again.until, again.floor), (day(150), guarded.floor()));
+    }
+
+    #[test]
+    fn a_policy_without_a_guard_leaves_nothing_behind_and_prolongs_nothing_however_short_the_next_grace_period_is() {
+        let none = policy(0, 0, None);
+        let (long, short) = (with_grace(30, &none), with_grace(0, &none));
+        assert_eq!(Lingering::after(None, &long, &short, day(100)), None);
+        let before = Some(Lingering { until: day(105), floor: policy(3, 0, None).floor(), hold: None });
+        assert_eq!(Lingering::after(before, &long, &short, day(100)), before);
+    }
+
+    #[test]
+    fn a_shorter_grace_period_leaves_nothing_behind_within_the_floors_age_or_beyond_a_year() {
+        for (days, before, after) in [(30, 20, 10), (30, 30, 0), (0, 800, 400), (400, 800, 0)] {
+            let guarded = policy(2, days, None);
+            let (old, new) = (with_grace(before, &guarded), with_grace(after, &guarded));
+            assert_eq!(Lingering::after(None, &old, &new, day(100)), None, "{days} {before} {after}");
+        }
+        let guarded = policy(2, 0, None);
+        let year = Lingering::after(None, &with_grace(800, &guarded), &with_grace(365, &guarded), day(100)).unwrap();
+        assert_eq!(year.until, day(466));
     }
 
     #[test]

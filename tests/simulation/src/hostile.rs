@@ -2,7 +2,10 @@
 //! key is stolen at some moment; then the thief claims what it must not, over and over, among sound claims. What is a lie
 //! whenever it is decided is never accepted, and nothing that was restorable before is lost.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use copal_format::change::Operation;
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId, SourceId};
 use copal_format::layout;
@@ -14,11 +17,12 @@ use copal_format::repository::IngestBy;
 use copal_jobs::check::{Finding, Kind};
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::policy;
 use copal_jobs::view::{self, View};
 use copal_store::{Created, StoreError};
 use copal_tests::kit::craft::claim;
 use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, How, Tree, guarded};
+use copal_tests::kit::{Client, How, Tree, guarded, guarded_with};
 
 use super::actors::Scene;
 use super::lie::{LIES, Lie};
@@ -80,8 +84,8 @@ impl Scene<'_> {
     async fn lie(&mut self, client: &Client) -> Result<(), JobError> {
         let view = view::read(self.job.store).await?;
         if client.role == Role::Full && self.habits.has_passphrase && self.random.chance(100) {
-            self.watch.note(|| "a thief with the passphrase ends floor and hold".into());
-            return self.hand_in(client, &view, &guarded(1, Floor::default(), None), false).await;
+            let weaker = self.weaker_policy(&view).await?;
+            return self.hand_in(client, &view, &weaker, false).await;
         }
         let lie = *self.random.pick(&LIES);
         let Some(made) = self.make(client, &view, lie).await? else { return Ok(()) };
@@ -106,6 +110,22 @@ impl Scene<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What a thief with the passphrase signs: a policy without floor and hold, or first one that has them and no grace
+    /// period.
+    async fn weaker_policy(&mut self, view: &View) -> Result<Operation, JobError> {
+        let in_force = policy::current(&self.job, view).await?;
+        Ok(match in_force.filter(|_| self.random.chance(500)) {
+            Some((_, policy)) => {
+                self.watch.note(|| "a thief with the passphrase ends the grace period".into());
+                guarded_with(Duration::ZERO, 1, policy.floor(), policy.hold())
+            }
+            None => {
+                self.watch.note(|| "a thief with the passphrase ends floor and hold".into());
+                guarded(1, Floor::default(), None)
+            }
+        })
     }
 
     /// The manifest, for the next free number of the chain.

@@ -7,7 +7,6 @@ use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_tests::kit::DAY;
 use copal_tests::kit::picture::Picture;
 
-use super::actors::GRACE;
 use super::law::Law;
 
 /// The snapshots that a root keeps no longer although nobody has forgotten them: they must have expired, and the policy
@@ -39,10 +38,10 @@ pub(super) fn check_law(law: &Law, picture: &Picture) -> Result<(), String> {
     }
 }
 
-/// A checkpoint goes only after a later snapshot of the same client and source is old enough, or its client was silent
-/// for a month.
-pub(super) fn check_checkpoints(before: &Picture, after: &Picture) -> Result<(), String> {
-    let now = after.root.time;
+/// A checkpoint goes only after a later snapshot of the same client and source is a grace period old, or its client was
+/// silent for a month.
+pub(super) fn check_checkpoints(law: &Law, before: &Picture, after: &Picture) -> Result<(), String> {
+    let (now, grace) = (after.root.time, law.least_grace());
     let kept = |snapshot: &SnapshotRecord| snapshot.partial && snapshot.state == SnapshotState::Kept;
     for (key, snapshot) in before.state.snapshots.iter().filter(|(_, snapshot)| kept(snapshot)) {
         if kept(&after.state.snapshots[key]) {
@@ -51,7 +50,7 @@ pub(super) fn check_checkpoints(before: &Picture, after: &Picture) -> Result<(),
         let later = before.state.snapshots.range((key.0, key.1 + 1)..=(key.0, u64::MAX));
         let is_followed = later
             .filter(|(_, later)| !later.partial && later.source == snapshot.source)
-            .any(|(_, later)| now.since(later.accepted) >= GRACE);
+            .any(|(_, later)| now.since(later.accepted) >= grace);
         let is_silent = before.state.heads.get(&key.0).is_none_or(|head| now.since(head.time) >= 30 * DAY);
         if !is_followed && !is_silent {
             return Err(format!("checkpoint {} is open and was removed", snapshot.id));
@@ -83,7 +82,7 @@ pub(super) fn permit(law: &Law, expired: Signed<'_>, now: &Picture) -> Result<()
         _ if law.is_in_floor(expired, kept(), now.root.time) => return Err(format!("{id} expired within the floor")),
         _ => {}
     }
-    match law.held(&now.state.snapshots).contains(&series) {
+    match law.held(&now.state.snapshots, now.root.time).contains(&series) {
         true => Err(format!("{id} expired, and its series is held")),
         false => Ok(()),
     }

@@ -15,7 +15,6 @@ use copal_tests::kit::picture::Picture;
 use copal_tests::kit::{Client, Repository};
 use futures::executor::block_on;
 
-use super::actors::GRACE;
 use super::law::Law;
 use super::watch::{Seen, Watch};
 
@@ -72,9 +71,10 @@ impl Thefts {
         }
     }
 
-    /// Nothing is owed any more once the floor, or the grace period, of a thief with the passphrase is over.
-    pub(super) fn pass(&mut self, now: Time) {
-        if self.bound.is_some_and(|bound| now.since(bound.since) >= bound.floor.max(GRACE)) {
+    /// Nothing is owed any more once the floor, or the grace period if that is longer, is over for a thief with the
+    /// passphrase. The thief may have signed a shorter grace period, which counts at once.
+    pub(super) fn pass(&mut self, law: &Law, now: Time) {
+        if self.bound.is_some_and(|bound| now.since(bound.since) >= bound.floor.max(law.least_grace())) {
             self.owed.clear();
         }
     }

@@ -176,7 +176,7 @@ impl Watch {
             if let Some(live) = &seen.live {
                 picture.check_after(live)?;
                 expired = oracle::expired(&law, live, &picture)?;
-                oracle::check_checkpoints(live, &picture)?;
+                oracle::check_checkpoints(&law, live, &picture)?;
                 check_guarded(&seen.law, live, &picture)?;
             }
             self.check_bytes(memory, &picture, &seen)?;
@@ -186,7 +186,7 @@ impl Watch {
             Ok(picture) => {
                 let healthy = self.healthy(&picture, &seen.damaged);
                 // A prune may remove a copy that a forged one has displaced with its first root after the grace period.
-                seen.thefts.pass(picture.root.time);
+                seen.thefts.pass(&law, picture.root.time);
                 let staying: Vec<_> = Self::staying(&seen.law, seen.live.as_ref(), &picture).collect();
                 let owed = staying.iter().filter(|of| !seen.thefts.may_harm(of));
                 let owed = self.below(&picture, owed.map(|of| (of.domain, of.root)));

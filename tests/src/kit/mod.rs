@@ -30,6 +30,7 @@ pub use world::{DAY, World};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use copal_format::change::{Operation, OwnerSignature};
 use copal_format::path::TreePath;
@@ -90,8 +91,13 @@ pub fn keep_last_unsigned(count: u32) -> Operation {
 
 /// The policy of [`keep_last`] with a guard, for the owner to sign.
 pub fn guarded(count: u32, floor: Floor, hold: Option<Hold>) -> Operation {
+    guarded_with(DAY, count, floor, hold)
+}
+
+/// The same with another grace period.
+pub fn guarded_with(grace: Duration, count: u32, floor: Floor, hold: Option<Hold>) -> Operation {
     let rules = Policy::default().keeping(Period::Last, Count::N(count));
-    let plain = SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy");
+    let plain = SignedPolicy::new(rules, "", grace, 2).expect("a sound policy");
     let policy = plain.with_guard(floor, hold).expect("a test names sound shares").encode();
     Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }
 }

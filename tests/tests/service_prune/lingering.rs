@@ -7,7 +7,7 @@ use copal_format::client::Role;
 use copal_format::policy::Floor;
 use copal_format::root::Root;
 use copal_store::Store;
-use copal_tests::kit::{DAY, guarded, keep_last, noise as files};
+use copal_tests::kit::{DAY, guarded, guarded_with, keep_last, noise as files};
 use futures::executor::block_on;
 
 use super::contradicted::{assert_mended, assert_refused, begin, write_root};
@@ -22,6 +22,20 @@ fn a_guard_that_was_lowered_and_does_not_linger_is_refused() {
     });
     assert_refused(&begun, "nothing lingers");
     assert_mended(&begun, "nothing lingers");
+}
+
+#[test]
+fn a_guard_that_does_not_linger_after_its_grace_period_was_shortened_is_refused() {
+    let begun = begin(true);
+    let floor = Floor { last: 1, age: 3 * DAY };
+    for grace in [10 * DAY, Duration::ZERO] {
+        begun.world.change(&begun.client, vec![guarded_with(grace, 9, floor, None)]);
+    }
+    write_root(&begun, &|_, root| {
+        assert!(root.lingering.is_some());
+        Root { lingering: None, ..root }
+    });
+    assert_refused(&begun, "nothing lingers");
 }
 
 #[test]
