@@ -97,6 +97,7 @@ pub mod reader;
 mod chain;
 mod listed;
 pub mod history;
+pub mod accepted;
 
 // the acts
 pub mod watch;

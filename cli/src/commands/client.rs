@@ -5,6 +5,7 @@ mod join;
 use std::ffi::OsStr;
 
 use bytes::Bytes;
+use copal_client::accepted::LastAccepted;
 use copal_client::clock;
 use copal_client::entropy::{random, secret};
 use copal_client::location::Location;
@@ -14,12 +15,11 @@ use copal_format::client::{ClientRecord, EnrollmentPublic, Role};
 use copal_format::id::{ClientId, DomainId, ObjectHash};
 use copal_format::invitation::{Invitation, Invited};
 use copal_format::layout;
-use copal_format::receipt::{Outcome, Receipt};
+use copal_format::state::SnapshotRecord;
 use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
-use copal_store::Store;
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
@@ -152,7 +152,11 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
     let mut rows = Vec::new();
     for known in known(&repository)? {
-        let accepted = last_accepted(repository.store().as_ref(), &view, known.id)?;
+        let last = LastAccepted::find(repository.store().as_ref(), &view, known.id)?;
+        let (last_manifest, last_time) = match last {
+            LastAccepted::Known { number, time, .. } => (Some(number), Some(Stamp(time))),
+            LastAccepted::Never | LastAccepted::Unknown => (None, None),
+        };
         let record = known.record.as_ref().ok();
         let expires = record.and_then(|record| record.enrollment).and_then(|enrollment| enrollment.expires);
         rows.push(ClientRow {
@@ -166,8 +170,9 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
             left: expires.filter(|expires| *expires >= now).map(|expires| expires.since(now)),
             joined_late: known.is_late,
             created: record.map(|record| Stamp(record.created)),
-            last_manifest: accepted.map(|accepted| accepted.number),
-            last_time: accepted.map(|accepted| Stamp(accepted.time)),
+            last_manifest,
+            last_time,
+            last_is_unknown: last == LastAccepted::Unknown,
             revoked: record.and_then(|record| record.revoked).map(|(number, _)| number),
             problem: known.record.as_ref().err().cloned(),
         });
@@ -237,19 +242,30 @@ fn last_good(
     client: ClientId,
     wanted: Option<u64>,
 ) -> Result<(u64, ObjectHash), Failure> {
+    let store = repository.store().as_ref();
     let number = match wanted {
-        Some(0) => return Ok((0, ObjectHash::NONE)),
         Some(number) => number,
-        None => {
-            let accepted = last_accepted(repository.store().as_ref(), view, client)?;
-            return Ok(accepted.map_or((0, ObjectHash::NONE), |accepted| (accepted.number, accepted.hash)));
-        }
+        None => match LastAccepted::find(store, view, client)? {
+            LastAccepted::Known { number, hash: Some(hash), .. } => return Ok((number, hash)),
+            LastAccepted::Known { number, hash: None, .. } => number,
+            // Where it is unknown there is no snapshot that the revocation could harm.
+            LastAccepted::Never | LastAccepted::Unknown => 0,
+        },
     };
-    let name = layout::manifest(client, number);
-    match wait(objects::read(repository.store().as_ref(), &name))? {
-        Some(bytes) => Ok((number, ObjectHash::of(&bytes))),
-        None => Err(Failure::NoObject { what: "manifest", wanted: format!("{number} of that client") }),
+    if number == 0 {
+        return Ok((0, ObjectHash::NONE));
     }
+    let name = layout::manifest(client, number);
+    let Some(bytes) = wait(objects::read(store, &name))? else {
+        return Err(Failure::NoObject { what: "manifest", wanted: format!("{number} of that client") });
+    };
+    let hash = ObjectHash::of(&bytes);
+    // A rebuild drops the snapshot if the hash that is signed here is not that of its manifest.
+    let is_other = |record: &SnapshotRecord| record.id != hash.snapshot();
+    if view.state.snapshots.get(&(client, number)).is_some_and(is_other) {
+        return Err(Failure::Damaged { object: name, cause: "it is not the manifest that was accepted".into() });
+    }
+    Ok((number, hash))
 }
 
 /// A client, with its name opened.
@@ -309,29 +325,6 @@ fn meant(all: Vec<Known>, wanted: &str, now: Time) -> Result<ClientId, Failure> 
             Err(Failure::Usage(format!("several clients fit \"{}\": give more digits of the id", human::text(wanted))))
         }
     }
-}
-
-#[derive(Copy, Clone)]
-struct Accepted {
-    number: u64,
-    hash: ObjectHash,
-    time: Time,
-}
-
-fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Option<Accepted>, Failure> {
-    let Some(head) = view.state.heads.get(&client) else { return Ok(None) };
-    let last = head.decisions.iter().rfind(|decision| decision.outcome == Outcome::Accepted);
-    if let Some(last) = last {
-        return Ok(Some(Accepted { number: last.number, hash: last.hash, time: head.time }));
-    }
-    for number in (1..=head.number).rev() {
-        let bytes = wait(objects::read(store, &layout::receipt(client, number)))?;
-        let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
-        if let Some(receipt) = receipt.filter(|receipt| receipt.outcome == Outcome::Accepted) {
-            return Ok(Some(Accepted { number, hash: receipt.manifest, time: receipt.time }));
-        }
-    }
-    Ok(None)
 }
 
 /// Writes both copies of a version of a client's record; false if that version exists already.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use copal_client::accepted::LOOK_BACK;
 use copal_client::clock;
 use copal_client::history::History;
 use copal_client::met::Copied;
@@ -128,7 +129,7 @@ fn rejected_of(
 ) -> Result<Vec<RejectedField>, Failure> {
     let Some(head) = view.state.heads.get(&client) else { return Ok(Vec::new()) };
     let mut rejected = Vec::new();
-    for number in (1..=head.number).rev().take(REJECTED_MOST) {
+    for number in (1..=head.number).rev().take(LOOK_BACK) {
         let field = |reasons: &[(Reason, String)], time| RejectedField {
             client,
             name: name.clone(),
@@ -236,6 +237,3 @@ fn known_of(access: Access<'_>, client: ClientId) -> (Option<String>, u64) {
     let last = record.as_ref().and_then(|record| record.revoked).map_or(u64::MAX, |(last, _)| last);
     (record.and_then(|record| record.name(&repository.owner)), last)
 }
-
-/// The most manifests of one client that are searched for rejections.
-const REJECTED_MOST: usize = 64;

@@ -107,6 +107,9 @@ pub struct ClientRow {
     pub created: Option<Stamp>,
     pub last_manifest: Option<u64>,
     pub last_time: Option<Stamp>,
+    /// Whether an accepted manifest may lie behind many rejected ones.
+    #[serde(skip)]
+    pub last_is_unknown: bool,
     pub revoked: Option<u64>,
     pub problem: Option<String>,
 }
@@ -135,6 +138,11 @@ impl Columns for ClientRow {
             (None, None, _) if self.joined_late => "joined too late: nothing of it counts".to_owned(),
             (None, None, _) => String::new(),
         };
+        let last = match (self.last_time, self.last_is_unknown) {
+            (Some(time), _) => human::time(time.0),
+            (None, true) => "unknown".to_owned(),
+            (None, false) => "never".to_owned(),
+        };
         let data = self.shared.map_or("", |shared| if shared { "shared" } else { "its own" });
         vec![
             self.id.short(),
@@ -142,7 +150,7 @@ impl Columns for ClientRow {
             self.role.map(|role| role.to_string()).unwrap_or_default(),
             data.to_owned(),
             state,
-            self.last_time.map_or_else(|| "never".to_owned(), |time| human::time(time.0)),
+            last,
         ]
     }
 }

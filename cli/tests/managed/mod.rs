@@ -2,6 +2,7 @@
 //! can do nothing else, and `copal ingest` plays the service.
 
 mod clients;
+mod flooded;
 mod gateway;
 mod long;
 mod nothing_opens;

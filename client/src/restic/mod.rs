@@ -3,16 +3,18 @@
 //! As in restic, each file and blob carries a tag by the repository's key, and has the SHA-256 that names it. All lengths are
 //! bounded before memory is taken.
 
+mod counted;
 mod index;
 mod key;
 mod node;
 mod walk;
 
 use std::io::Read;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use copal_format::id::{ChunkId, ClientId, RepositoryId, SnapshotId};
-use copal_format::limits::TEXT_BYTES;
+use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
 use copal_format::snapshot::{Origin, OversizeInfo, SnapshotInfo};
 use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, Piece};
@@ -23,9 +25,10 @@ use sha2::{Digest, Sha256};
 use crate::backup::{Entries, Originals};
 use crate::reader::{CopyError, ReadError, TreeError};
 use crate::wait::wait;
+use counted::Counted;
 use index::{Blob, BlobId, Index};
 use key::{Closed, KeyFile, MasterKey};
-use walk::{Tree, Walk};
+use walk::{ENTRIES_MAX, Tree, Walk};
 
 /// A repository of restic.
 pub struct Restic {
@@ -91,13 +94,13 @@ struct SnapshotFile {
     time: String,
     tree: BlobId,
     #[serde(default)]
-    paths: Vec<String>,
+    paths: Option<Counted<String, PATHS_MAX>>,
     #[serde(default)]
     hostname: String,
     #[serde(default)]
     username: String,
     #[serde(default)]
-    tags: Option<Vec<String>>,
+    tags: Option<Counted<String, SNAPSHOT_TAGS>>,
 }
 
 impl Restic {
@@ -108,7 +111,7 @@ impl Restic {
         }
         let key = unlock(store.as_ref(), password)?;
         let damaged = |why: String| ResticError::Damaged { object: "config".into(), why };
-        let text = opened(store.as_ref(), &key, "config").map_err(|error| match error {
+        let text = opened(store.as_ref(), &key, "config", FILE_MAX).map_err(|error| match error {
             CopyError::Damaged(why) => damaged(why),
             CopyError::Store(error) => error.into(),
         })?;
@@ -119,7 +122,7 @@ impl Restic {
         let (mut index, mut problems) = (Index::default(), Vec::new());
         for listed in wait(list_all(store.as_ref(), "index/"))? {
             let object = listed.key.as_str();
-            match opened(store.as_ref(), &key, object) {
+            match opened(store.as_ref(), &key, object, FILE_MAX) {
                 Ok(text) if index.add(&text) => {}
                 Ok(_) => problems.push((object.to_owned(), "it is no index, or one of too many blobs".into())),
                 Err(CopyError::Damaged(why)) => problems.push((object.to_owned(), why)),
@@ -135,7 +138,7 @@ impl Restic {
         let mut snapshots = Vec::new();
         for listed in wait(list_all(self.store.as_ref(), "snapshots/"))? {
             let object = listed.key.as_str();
-            let text = opened(self.store.as_ref(), &self.key, object);
+            let text = opened(self.store.as_ref(), &self.key, object, SNAPSHOT_MAX);
             match text.and_then(|text| self.snapshot(object, &text).map_err(CopyError::Damaged)) {
                 Ok(snapshot) => snapshots.push(snapshot),
                 Err(CopyError::Damaged(why)) => self.problems.push((object.to_owned(), why)),
@@ -149,15 +152,16 @@ impl Restic {
     fn snapshot(&self, object: &str, text: &[u8]) -> Result<ResticSnapshot, String> {
         let file: SnapshotFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let id = object.rsplit('/').next().and_then(BlobId::from_hex).ok_or("its name is no id")?;
-        let path = |path: &String| path.strip_prefix('/').unwrap_or(path).as_bytes().to_vec();
+        let path = |path: String| path.strip_prefix('/').unwrap_or(&path).as_bytes().to_vec();
+        let paths = file.paths.map(|paths| paths.0).unwrap_or_default();
         let mut snapshot = ResticSnapshot {
             id: id.to_string(),
             time: node::time(&file.time).ok_or("its time cannot be read")?,
-            paths: file.paths.iter().map(path).collect(),
+            paths: paths.into_iter().map(path).collect(),
             paths_cut: None,
             host: file.hostname,
             user: file.username,
-            tags: file.tags.unwrap_or_default(),
+            tags: file.tags.map(|tags| tags.0).unwrap_or_default(),
             root: file.tree.chunk(),
             origin: Origin {
                 repository: RepositoryId(*self.id.0.first_chunk().expect("it is longer")),
@@ -225,18 +229,28 @@ impl Restic {
 
 impl ResticSnapshot {
     /// Whether a snapshot of Copal can hold this one's description, with any label.
-    fn fits(&self) -> Result<(), OversizeInfo> {
+    fn fits(&mut self) -> Result<(), OversizeInfo> {
         let longest = || " ".repeat(TEXT_BYTES);
-        let (host, paths, tags, user) = (self.host.clone(), self.paths.clone(), self.tags.clone(), self.user.clone());
-        let (label, program) = (longest(), longest());
-        SnapshotInfo { host, paths, label, tags, program, user, origin: Some(self.origin), ..SnapshotInfo::default() }
-            .check()
+        // Lent, not copied: there may be very many paths.
+        let info = SnapshotInfo {
+            host: mem::take(&mut self.host),
+            paths: mem::take(&mut self.paths),
+            label: longest(),
+            tags: mem::take(&mut self.tags),
+            program: longest(),
+            user: mem::take(&mut self.user),
+            origin: Some(self.origin),
+            ..SnapshotInfo::default()
+        };
+        let fits = info.check();
+        SnapshotInfo { host: self.host, paths: self.paths, tags: self.tags, user: self.user, .. } = info;
+        fits
     }
 }
 
 impl Originals for Restic {
     fn entries(&self, root: ChunkId) -> Box<dyn Entries + '_> {
-        Box::new(Walk::new(self, root))
+        Box::new(Walk::new(self, root, ENTRIES_MAX))
     }
 
     fn pieces(&self, entry: &Entry, take: &mut dyn FnMut(Piece)) -> Result<(), TreeError> {
@@ -254,13 +268,19 @@ impl Originals for Restic {
 
 /// The directory that holds all paths, or the path itself if there is only one.
 fn common(paths: &[Vec<u8>]) -> Vec<u8> {
-    let mut names = paths.iter().map(|path| path.split(|&byte| byte == b'/'));
-    let mut common: Vec<&[u8]> = names.next().map(Iterator::collect).unwrap_or_default();
-    for names in names {
-        let alike = common.iter().zip(names).take_while(|(a, b)| *a == b).count();
-        common.truncate(alike);
+    let Some((first, others)) = paths.split_first() else { return Vec::new() };
+    let mut common = first.as_slice();
+    let ends_name = |path: &[u8], at: usize| path.get(at).is_none_or(|&byte| byte == b'/');
+    for other in others {
+        let alike = common.iter().zip(other).take_while(|(a, b)| a == b).count();
+        let end = if ends_name(common, alike) && ends_name(other, alike) {
+            alike
+        } else {
+            common[..alike].iter().rposition(|&byte| byte == b'/').unwrap_or(0)
+        };
+        common = &common[..end];
     }
-    common.join(&b'/')
+    common.to_vec()
 }
 
 /// The master key, from the first key file that the password opens.
@@ -301,10 +321,10 @@ fn of_object(store: &dyn Store, error: StoreError) -> CopyError {
     }
 }
 
-/// The text of a file.
-fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Vec<u8>, CopyError> {
+/// The text of a file, which has at most so many bytes.
+fn opened(store: &dyn Store, key: &MasterKey, object: &str, most: u64) -> Result<Vec<u8>, CopyError> {
     let damaged = |why: &str| CopyError::Damaged(why.to_owned());
-    if wait(store.stat(&name(object)))?.is_some_and(|stat| stat.length > FILE_MAX) {
+    if wait(store.stat(&name(object)))?.is_some_and(|stat| stat.length > most) {
         return Err(damaged("it is longer than any such file"));
     }
     let sealed = wait(store.read(&name(object))).map_err(|error| of_object(store, error))?;
@@ -315,7 +335,7 @@ fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Vec<u8>, C
     let text = key.open(&sealed).ok_or(damaged(UNSEALED))?;
     match text.split_first() {
         // In version 2 most files are compressed, and begin with this.
-        Some((2, packed)) => decompressed(packed, FILE_MAX).ok_or(damaged(UNPACKED)),
+        Some((2, packed)) => decompressed(packed, most).ok_or(damaged(UNPACKED)),
         _ => Ok(text),
     }
 }
@@ -340,13 +360,16 @@ fn name(object: &str) -> Key {
 
 /// Why the bytes of a file or blob are not believed.
 const UNSEALED: &str = "its bytes are not those that were written";
-const UNPACKED: &str = "it cannot be decompressed";
+const UNPACKED: &str = "it cannot be decompressed, or is longer than it may be";
 /// Bytes of a blob of content; restic cuts at 8 MiB at the latest.
 const DATA_MAX: u32 = 64 << 20;
 /// Bytes of a tree: some 400,000 entries in one directory.
 const TREE_MAX: u32 = 256 << 20;
-/// Bytes of an index, a snapshot or a key.
+/// Bytes of an index or a key.
 const FILE_MAX: u64 = 256 << 20;
+/// Bytes of a snapshot, and its paths: far more than a copy can name.
+const SNAPSHOT_MAX: u64 = 16 << 20;
+const PATHS_MAX: usize = 1 << 20;
 /// Keys that are tried.
 const MOST_KEYS: usize = 64;
 /// Trees that are held, and the most bytes of each.

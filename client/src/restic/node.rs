@@ -11,6 +11,7 @@ use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
 use jiff::fmt::temporal::Pieces;
 use serde::Deserialize;
 
+use super::counted::Counted;
 use super::index::{BlobId, Index};
 use crate::system;
 
@@ -50,7 +51,7 @@ pub(super) struct Node<'a> {
     #[serde(default)]
     pub(super) subtree: Option<BlobId>,
     #[serde(borrow, default)]
-    extended_attributes: Option<Vec<Attribute<'a>>>,
+    extended_attributes: Option<Counted<Attribute<'a>, ATTRIBUTES_MAX>>,
 }
 
 /// Extended attributes, ascending by name.
@@ -139,7 +140,7 @@ impl Node<'_> {
     }
 
     fn xattrs(&self) -> Result<Xattrs, &'static str> {
-        let attributes = self.extended_attributes.as_deref().unwrap_or_default().iter();
+        let attributes = self.extended_attributes.iter().flat_map(|attributes| &attributes.0);
         let value = |attribute: &Attribute<'_>| STANDARD.decode(attribute.value.as_deref().unwrap_or_default());
         let pair = |attribute: &Attribute<'_>| Ok((attribute.name.as_bytes().to_vec(), value(attribute)?));
         let pairs: Result<Vec<_>, base64::DecodeError> = attributes.map(pair).collect();
@@ -200,6 +201,9 @@ fn unquoted(text: &str) -> Option<Vec<u8>> {
     bytes.extend_from_slice(rest.as_bytes());
     Some(bytes)
 }
+
+/// Attributes of one node. Linux lists at most 64 KiB of names.
+const ATTRIBUTES_MAX: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,10 @@ impl Evil {
 
 /// The paths of all entries of a tree, and what is wrong with the others.
 fn walked(restic: &Restic, root: &str) -> (Vec<String>, Vec<String>) {
-    let mut walk = restic.entries(BlobId::from_hex(root).unwrap().chunk());
+    walk_to_end(&mut *restic.entries(BlobId::from_hex(root).unwrap().chunk()))
+}
+
+fn walk_to_end(walk: &mut dyn Entries) -> (Vec<String>, Vec<String>) {
     let (mut paths, mut troubles) = (Vec::new(), Vec::new());
     loop {
         let next = walk.next().unwrap();
@@ -178,6 +181,56 @@ fn a_tree_of_very_short_nodes_is_refused_before_they_take_memory() {
     let length = text.len();
     let refused = Tree::of(text.into()).err().unwrap();
     assert!((1..length).contains(&refused.column()), "{refused}");
+}
+
+#[test]
+fn lists_of_very_short_elements_are_refused_before_they_take_memory() {
+    let restic = Evil::default().restic();
+    let object = format!("snapshots/{}", "0".repeat(64));
+    for (list, length, most) in [("paths", 2 << 20, PATHS_MAX), ("tags", 2_000, SNAPSHOT_TAGS)] {
+        let root = "0".repeat(64);
+        let elements = vec![r#""""#; length].join(",");
+        let text = format!(r#"{{"time":"2020-01-01T00:00:00Z","tree":"{root}","{list}":[{elements}]}}"#);
+        let refused = restic.snapshot(&object, text.as_bytes()).unwrap_err();
+        assert!(refused.contains(&format!("more than {most} elements")), "{refused}");
+    }
+    let attributes = vec![r#"{"name":""}"#; 1 << 17].join(",");
+    let text = format!(r#"{{"name":"a","type":"file","extended_attributes":[{attributes}]}}"#);
+    let refused = serde_json::from_str::<node::Node<'_>>(&text).err().unwrap();
+    assert!((1..text.len()).contains(&refused.column()), "{refused}");
+}
+
+#[test]
+fn a_small_snapshot_file_that_unpacks_to_a_long_one_is_not_read() {
+    let mut restic = Evil::default().restic();
+    let text = json!({"time": "2020-01-01T00:00:00Z", "tree": "0".repeat(64), "paths": ["/a"]}).to_string();
+    for spaces in [0, SNAPSHOT_MAX as usize] {
+        let text = text.clone() + &" ".repeat(spaces);
+        let packed = zstd::stream::encode_all(text.as_bytes(), 1).unwrap();
+        let sealed = MasterKey::zero().seal(&[&[2], packed.as_slice()].concat());
+        let object = format!("snapshots/{}", BlobId(Sha256::digest(&sealed).into()));
+        wait(restic.store.create(&name(&object), sealed.into())).unwrap();
+    }
+    assert_eq!((restic.snapshots().unwrap().len(), restic.problems.len()), (1, 1));
+    assert!(restic.problems[0].1.contains("longer than it may be"), "{:?}", restic.problems);
+}
+
+#[test]
+fn directories_that_share_what_is_below_them_end_with_the_most_entries_of_a_snapshot() {
+    let mut evil = Evil::default();
+    let mut tree = evil.tree(json!([]));
+    for _ in 0..40 {
+        let nodes = ["a", "b"].map(|name| {
+            let mut above = node(name, "dir");
+            above["subtree"] = json!(tree);
+            above
+        });
+        tree = evil.tree(json!(nodes));
+    }
+    let (restic, root) = (evil.restic(), BlobId::from_hex(&tree).unwrap().chunk());
+    let (paths, troubles) = walk_to_end(&mut Walk::new(&restic, root, 1_000));
+    assert_eq!((paths.len(), troubles.len()), (1_000, 1), "{troubles:?}");
+    assert!(troubles[0].contains("more than 1000 entries"), "{troubles:?}");
 }
 
 #[test]

@@ -1,17 +1,16 @@
 //! Walk: the entries of a snapshot of restic, in tree order.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind, Owner};
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Restic;
+use super::counted::Counted;
 use super::node::Node;
 use crate::backup::Entries;
 use crate::reader::{ReadError, TreeError};
@@ -25,34 +24,7 @@ pub(super) struct Tree {
 #[derive(serde::Deserialize)]
 struct TreeFile<'a> {
     #[serde(borrow, default)]
-    nodes: Option<Nodes<'a>>,
-}
-
-/// At most [`NODES_MAX`] nodes: a tree of shorter ones could take far more memory than its text.
-struct Nodes<'a>(Vec<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Nodes<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(Self(Vec::new()))
-    }
-}
-
-impl<'de: 'a, 'a> Visitor<'de> for Nodes<'a> {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nodes")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut nodes: A) -> Result<Self, A::Error> {
-        while let Some(node) = nodes.next_element()? {
-            if self.0.len() == NODES_MAX {
-                return Err(serde::de::Error::custom(NO_NODES));
-            }
-            self.0.push(node);
-        }
-        Ok(self)
-    }
+    nodes: Option<Counted<&'a RawValue, NODES_MAX>>,
 }
 
 impl Tree {
@@ -96,6 +68,10 @@ pub(super) struct Walk<'a> {
     /// The number of each file that says it has several names.
     groups: HashMap<(u64, u64), u64>,
     troubles: Vec<Lost>,
+    /// Nodes that were read.
+    read: u64,
+    /// The most nodes that are read.
+    most: u64,
 }
 
 struct Level {
@@ -111,9 +87,10 @@ struct Level {
 type Lost = (TreePath, String);
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(restic: &'a Restic, root: ChunkId) -> Self {
-        let (levels, troubles) = (Vec::new(), Vec::new());
-        Self { restic, root: Some(root), levels, owner: Arc::default(), groups: HashMap::new(), troubles }
+    /// Begins at a root, and ends after `most` entries.
+    pub(super) fn new(restic: &'a Restic, root: ChunkId, most: u64) -> Self {
+        let (levels, troubles, owner, groups) = (Vec::new(), Vec::new(), Arc::default(), HashMap::new());
+        Self { restic, root: Some(root), levels, owner, groups, troubles, read: 0, most }
     }
 
     /// Goes into a directory. One that cannot be read becomes a trouble.
@@ -177,6 +154,14 @@ impl Entries for Walk<'_> {
                 self.levels.pop();
                 continue;
             };
+            // Forty small trees that share what is below them can have 2^40 entries.
+            if self.read == self.most {
+                let why = format!("what follows from here is lost: the snapshot has more than {} entries", self.most);
+                self.troubles.push((level.path.clone(), why));
+                self.levels.clear();
+                return Ok(None);
+            }
+            self.read += 1;
             match self.entry(self.levels.len() - 1, text) {
                 Ok(None) => {}
                 Ok(Some((entry, tree))) => {
@@ -198,5 +183,7 @@ impl Entries for Walk<'_> {
     }
 }
 
+/// The most entries of one snapshot, and far more than any honest one has.
+pub(super) const ENTRIES_MAX: u64 = 1 << 28;
 /// Bytes of trees that are held at once, from the top to the current directory.
 const HELD: usize = 512 << 20;

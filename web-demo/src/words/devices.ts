@@ -39,7 +39,7 @@ export const devices = words("devices", {
   revokeMeans: "It can neither save nor read through a server from then on, and nothing that it signs counts any more. What it saved before stays.",
   revokeKeeps: "Whoever has its keys keeps what they know: a revocation takes back no knowledge. It cannot be undone; the device can be enrolled anew.",
   askingLast: "Asking what the service has accepted of it…",
-  nothingAccepted: "Nothing that it has saved was accepted: nothing of it will count.",
+  nothingAccepted: "No accepted backup of it was found: nothing of it will count.",
   lastGood: (step: ComponentChildren, when: string): ComponentChildren => ["The last that counts: ", step, `, accepted ${when}`],
   step: (number: number) => `Backup step ${number}`,
   signRevoke: "Sign and revoke",

@@ -324,7 +324,7 @@ export const SCENES: Scene[] = [
   { name: "devices-asking", core: "devices-asking", screen: "devices", shows: "Devices" },
   { name: "devices-rename", core: "devices", screen: "devices", steps: click("Rename desk"), shows: "New name" },
   { name: "devices-revoke", core: "devices", screen: "devices", steps: click("Revoke Studio camera"), shows: "Backup step 42" },
-  { name: "devices-revoke-new", core: "devices-never", screen: "devices", steps: click("Revoke Studio camera"), shows: "Nothing that it has saved" },
+  { name: "devices-revoke-new", core: "devices-never", screen: "devices", steps: click("Revoke Studio camera"), shows: "No accepted backup of it" },
   { name: "devices-failed", core: "devices-failed", screen: "devices", steps: async (page) => { await click("Revoke Studio camera")(page); await click("Sign and revoke")(page); }, shows: "Nothing was signed" },
   { name: "devices-add-confirm", core: "devices", screen: "devices", steps: click("Add a device"), shows: "Confirm with your passphrase" },
   { name: "devices-add-form", core: "devices", screen: "devices", steps: async (page) => { await click("Add a device")(page); await confirm(page); }, shows: "Days that the link works" },

@@ -41,6 +41,7 @@ fn row() -> ClientRow {
         created: Some(Stamp(Time(0))),
         last_manifest: Some(7),
         last_time: Some(Stamp(Time(0))),
+        last_is_unknown: false,
         revoked: Some(7),
         problem: None,
     }
@@ -164,11 +165,12 @@ fn a_list_of_clients_says_what_each_may_do_and_what_became_of_it() {
     let late = ClientRow { joined_late: true, revoked: None, ..row() };
     let damaged = ClientRow { role: None, shared: None, problem: Some("forged".into()), ..row() };
     let mut out = Vec::new();
-    let rows = [row(), ends(Some(7 * 24)), ends(Some(5)), ends(Some(1)), ends(None), late, damaged, open];
+    let unknown = ClientRow { last_is_unknown: true, ..open.clone() };
+    let rows = [row(), ends(Some(7 * 24)), ends(Some(5)), ends(Some(1)), ends(None), late, damaged, open, unknown];
     List::human(&rows, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     says(&text, "write-only|its own|revoked after manifest 7|invited, ends in 7 days|ends in 5 hours|never");
-    says(&text, "ends within an hour|invited, expired|joined too late: nothing of it counts|damaged: forged");
+    says(&text, "ends within an hour|invited, expired|joined too late: nothing of it counts|damaged: forged|unknown");
 }
 
 #[test]

@@ -38,7 +38,7 @@ export const devices: typeof english = {
   revokeMeans: "Das Gerät kann dann über keinen Server mehr sichern oder lesen, und nichts zählt mehr, was es unterschreibt. Was es vorher gesichert hat, bleibt.",
   revokeKeeps: "Was jemand mit den Schlüsseln des Geräts schon weiß, nimmt der Ausschluss nicht zurück. Er ist endgültig, aber Sie können das Gerät neu einladen.",
   askingLast: "Der Dienst wird gefragt, was er von diesem Gerät angenommen hat …",
-  nothingAccepted: "Nichts, was es gesichert hat, wurde angenommen: Nichts davon wird zählen.",
+  nothingAccepted: "Keine angenommene Sicherung dieses Geräts wurde gefunden: Nichts davon wird zählen.",
   lastGood: (step, when) => ["Zuletzt zählt: ", step, `, angenommen ${when}`],
   step: (number) => `Sicherungsschritt ${number}`,
   signRevoke: "Unterschreiben und ausschließen",
