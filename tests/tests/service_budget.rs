@@ -11,7 +11,7 @@ use copal_format::layout::{self, Place};
 use copal_format::pack::PackKind;
 use copal_format::state::SnapshotState;
 use copal_jobs::budget::Budget;
-use copal_jobs::check::{Depth, Tables, check_until};
+use copal_jobs::check::{Depth, Tables, check_until, look_until};
 use copal_jobs::compact::compact_until;
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
@@ -38,6 +38,14 @@ fn a_check_that_may_read_one_pack_at_a_time_reads_each_once_before_any_twice() {
         let never = u64::from(run < packs);
         assert_eq!(read.len() as u64, run + never, "each at a time of its own");
     }
+}
+
+#[test]
+fn a_look_at_reported_packs_ends_when_its_time_is_over_and_notes_what_it_has_read() {
+    let world = filled();
+    let packs: BTreeSet<_> = world.view().state.packs.keys().copied().collect();
+    block_on(look_until(&world.job(), &packs, &asked(1))).unwrap();
+    assert_eq!(world.view().state.packs.values().filter(|record| record.read.0 > 0).count(), 1);
 }
 
 #[test]

@@ -222,6 +222,23 @@ fn a_look_at_some_packs_says_nothing_of_others_that_are_missing() {
 }
 
 #[test]
+fn looks_at_the_same_whole_pack_write_one_root_a_day() {
+    let (world, _, _) = begin();
+    let pack = *world.view().state.packs.keys().next().unwrap();
+    let root_after_a_look = || {
+        assert_eq!(block_on(check::look(&world.job(), &[pack].into())).unwrap(), 0);
+        world.view().number()
+    };
+    let checked = world.view().number();
+    assert_eq!(root_after_a_look(), checked, "a check has just read it");
+    world.wait(DAY);
+    assert_eq!(root_after_a_look(), checked + 1);
+    assert_eq!(root_after_a_look(), checked + 1);
+    world.wait(DAY);
+    assert_eq!(root_after_a_look(), checked + 2);
+}
+
+#[test]
 fn damage_to_the_index_of_one_domain_hides_nothing_of_another() {
     let world = World::new();
     let clients: Vec<Client> = (1..=2).map(|number| world.register(number, Role::WriteOnly)).collect();

@@ -33,7 +33,7 @@ pub(super) struct Pace {
 impl Default for Pace {
     fn default() -> Self {
         let [window, wait, stranger] = [60, 20, 5].map(Duration::from_secs);
-        Self { window, slowest: 16 << 10, wait, stranger }
+        Self { window, slowest: SLOWEST, wait, stranger }
     }
 }
 
@@ -96,6 +96,8 @@ impl Bodies {
     }
 }
 
+/// The lowest rate at which a client may send, in bytes per second.
+pub(super) const SLOWEST: u64 = 16 << 10;
 /// Memory for clients' bodies. A client's share is the largest body.
 const CLIENTS: Bounds = Bounds { all: 768 << 10, each: 256 << 10 };
 /// Memory for bodies that nobody has signed.

@@ -13,7 +13,7 @@ use super::ledger::Ledger;
 use super::room::Sender;
 use super::shared::Allowed;
 use super::tickets::Tickets;
-use super::written::Written;
+use super::written::{Record, Written};
 
 /// What a gateway remembers.
 #[derive(Debug, Default)]
@@ -23,8 +23,8 @@ pub struct Memory {
     began: Option<(u64, Instant)>,
     nonces: Mutex<Nonces>,
     unsigned: Mutex<Bucket>,
-    /// Changes that each sender has created a short time ago.
-    changes: Mutex<HashMap<Sender, Bucket>>,
+    /// Records that each sender has created a short time ago.
+    records: Mutex<HashMap<(Record, Sender), Bucket>>,
     /// Uploads that no root knows yet.
     pub(super) uploads: Ledger,
     /// Uploads to shares.
@@ -104,19 +104,29 @@ impl Memory {
         self.unsigned.lock().unwrap_or_else(PoisonError::into_inner).give_back(UNSIGNED);
     }
 
-    /// Counts a change that a sender is about to create. The error says after how many seconds it may create one.
-    pub(super) fn change(&self, sender: Sender, now: u64) -> Result<(), u64> {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.retain(|_, bucket| !bucket.is_whole(CHANGES, now));
-        changes.entry(sender).or_default().take(CHANGES, now)
+    /// Counts so many records that a sender is about to create. The error says after how many seconds it may create
+    /// them.
+    pub(super) fn record(&self, record: Record, many: u32, sender: Sender, now: u64) -> Result<(), u64> {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.retain(|(record, _), bucket| !bucket.is_whole(rate(*record), now));
+        let one = rate(record);
+        records.entry((record, sender)).or_default().take(Rate { cost: one.cost.saturating_mul(many), ..one }, now)
     }
 
-    /// Uncounts a change that was not created, because its number was taken.
-    pub(super) fn change_was_late(&self, sender: Sender) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bucket) = changes.get_mut(&sender) {
-            bucket.give_back(CHANGES);
+    /// Uncounts a record that was not created, because its number was taken.
+    pub(super) fn record_was_late(&self, record: Record, sender: Sender) {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = records.get_mut(&(record, sender)) {
+            bucket.give_back(rate(record));
         }
+    }
+}
+
+/// How often a sender may create a record.
+fn rate(record: Record) -> Rate {
+    match record {
+        Record::Manifest => MANIFESTS,
+        Record::Change => CHANGES,
     }
 }
 
@@ -134,6 +144,10 @@ impl Nonces {
 const NONCES: usize = 1 << 20;
 /// Unsigned requests: 10 each second, and 60 at once.
 const UNSIGNED: Rate = Rate { cost: 1, regained: 10, most: 60 };
+/// Manifests of one sender: 30 each minute, and 600 at once. Each may become a root, and roots stay for a week. A
+/// backup writes a manifest for 64 packs, so this rate lets through 1 GiB each second in packs of the usual size. A
+/// copy or an import writes one for each snapshot, so it waits from the 601st on.
+const MANIFESTS: Rate = Rate { cost: 2, regained: 1, most: 1_200 };
 /// Changes of one sender: 30 each minute, and 30 at once. Others find the next number free in between.
 const CHANGES: Rate = Rate { cost: 2, regained: 1, most: 60 };
 

@@ -16,9 +16,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::call::Call;
-use super::problem::{Problem, busy};
+use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Arrival, Gateway, TRANSFER_SECONDS, content, pieces, quota};
+use super::written::Record;
+use super::{Arrival, Gateway, TRANSFER_SECONDS, content, pieces, quota, records};
 
 /// `PUT /v1/objects/{key}`.
 pub(super) async fn create(
@@ -34,7 +35,7 @@ pub(super) async fn create(
         let detail = "objects are created, never replaced: If-None-Match: * has to be sent";
         return Err(Problem::new("not-create-only", StatusCode::PRECONDITION_REQUIRED, detail));
     }
-    quota::allow(&gateway, &call, &[upload]).await?;
+    quota::allow(&gateway, &call, call.now, &[upload]).await?;
     let (caller, claimed) = (call.caller, upload.sha256);
     let (bytes, room) = call.read(&gateway, length.min(PACK_BYTES)).await?;
     // The store may go on after the sender has dropped the request, so the bytes themselves keep their room.
@@ -43,9 +44,10 @@ pub(super) async fn create(
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }
     content::verify(&gateway, &call, key.as_str(), &bytes).await?;
-    let created = match key.as_str().split_once('/') {
-        Some(("changes", _)) => create_change(&gateway, &call, &key, bytes).await?,
-        _ => gateway.settings.store.create(&key, bytes).await?,
+    quota::has_come(&gateway, &call, upload).await?;
+    let created = match Record::of(key.as_str()) {
+        Some(record) => create_record(&gateway, &call, record, &key, bytes).await?,
+        None => gateway.settings.store.create(&key, bytes).await?,
     };
     tell(&gateway, caller, key.as_str());
     Ok(match created {
@@ -54,19 +56,24 @@ pub(super) async fn create(
     })
 }
 
-/// Creates a change. Limits how many a sender creates, so that others get a number too. An attempt that
-/// fails does not count: a client that comes late tries the next number.
-async fn create_change(gateway: &Gateway, call: &Call, key: &Key, bytes: Bytes) -> Result<Created, Problem> {
-    let (memory, sender) = (gateway.memory.as_ref(), call.sender());
-    if let Some(memory) = memory {
-        memory
-            .change(sender, call.now)
-            .map_err(|seconds| busy("too many changes were written within a minute").with("seconds", json!(seconds)))?;
-    }
-    // On a full disk, a change may be what frees space.
-    let created = Reserve::new(gateway.settings.store.as_ref()).create(key, bytes).await;
-    if let Some(memory) = memory.filter(|_| !matches!(created, Ok(Created::New))) {
-        memory.change_was_late(sender);
+/// Creates a manifest or a change. Limits how many a sender creates. An attempt that fails does not count: a client
+/// that comes late tries the next number.
+async fn create_record(
+    gateway: &Gateway,
+    call: &Call,
+    record: Record,
+    key: &Key,
+    bytes: Bytes,
+) -> Result<Created, Problem> {
+    records::count(gateway, call, record, 1)?;
+    let store = gateway.settings.store.as_ref();
+    let created = match record {
+        Record::Manifest => store.create(key, bytes).await,
+        // On a full disk, a change may be what frees space.
+        Record::Change => Reserve::new(store).create(key, bytes).await,
+    };
+    if let Some(memory) = gateway.memory.as_ref().filter(|_| !matches!(created, Ok(Created::New))) {
+        memory.record_was_late(record, call.sender());
     }
     Ok(created?)
 }

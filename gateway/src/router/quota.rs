@@ -9,11 +9,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use copal_format::client::Role;
 use copal_format::id::PackId;
-use copal_format::layout;
+use copal_format::layout::{self, Place};
 use copal_format::time::Time;
 use copal_jobs::objects;
 use copal_jobs::shares::FOLDER;
 use copal_store::Listed;
+use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 
 use super::Gateway;
@@ -23,6 +24,7 @@ use super::problem::Problem;
 use super::records;
 use super::rights::{Caller, Upload};
 use super::shared::{Allowed, Taken};
+use super::written::Record;
 
 /// How much may be stored. Clients of a domain share its quota. The newest root says which packs the domain holds; a
 /// long-lived gateway also counts uploads that the root does not know yet. A client's manifests count for the client.
@@ -68,13 +70,71 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     Ok(Json(json!({ "stored": of(stored, held), "daily": of(daily, added) })).into_response())
 }
 
+/// Fails if uploads exceed a quota; otherwise notes them, as of `now`. Before it refuses any, it looks for earlier
+/// uploads that should have come: those that are not in the store count for their own client only.
+pub(super) async fn allow(
+    gateway: &Arc<Gateway>,
+    call: &Call,
+    now: u64,
+    uploads: &[Upload<'_>],
+) -> Result<(), Problem> {
+    for _ in 0..SEARCHES {
+        match note(gateway, call, now, uploads).await {
+            Err(refused) if refused.name == EXCEEDED => {
+                if !search(gateway, call, now).await? {
+                    return Err(refused);
+                }
+            }
+            noted => return noted,
+        }
+    }
+    note(gateway, call, now, uploads).await
+}
+
+/// Notes that the bytes of an upload have come and are about to be stored. If it was slow and somebody has looked for
+/// it in vain, it has to be within the quotas once more.
+pub(super) async fn has_come(gateway: &Arc<Gateway>, call: &Call, upload: Upload<'_>) -> Result<(), Problem> {
+    let Caller::Client { domain, .. } = call.caller else { return Ok(()) };
+    let (Some(memory), Some((_, pack))) = (&gateway.memory, layout::pack_of(upload.key)) else { return Ok(()) };
+    let now = (gateway.settings.clock)();
+    if memory.uploads.has_come(domain, &pack, now) {
+        return Ok(());
+    }
+    allow(gateway, call, now, &[upload]).await
+}
+
+/// Looks for overdue uploads of the caller's domain in the store; false if there are none. Each is looked for once,
+/// unless it is allowed again.
+async fn search(gateway: &Gateway, call: &Call, now: u64) -> Result<bool, Problem> {
+    let Caller::Client { id, domain, .. } = call.caller else { return Ok(false) };
+    let Some(memory) = &gateway.memory else { return Ok(false) };
+    let is_presigned = gateway.settings.presigner.is_some();
+    let asker = Asker { client: id, domain, now, root: "", is_presigned };
+    if memory.uploads.overdue(asker).is_empty() {
+        return Ok(false);
+    }
+    let _alone = memory.uploads.search().await;
+    let store = gateway.settings.store.as_ref();
+    let mut stats = Vec::new();
+    // Read again: while this call waited, another one may have looked for them.
+    for pack in memory.uploads.overdue(asker) {
+        stats.push(async move {
+            let key = objects::key(layout::pack(Place::Packs, pack));
+            Ok::<_, Problem>((pack, store.stat(&key).await?.is_some()))
+        });
+    }
+    let sought: Vec<(PackId, bool)> = stream::iter(stats).buffer_unordered(STATS).try_collect().await?;
+    memory.uploads.sought(asker, &sought);
+    Ok(true)
+}
+
 /// Fails if uploads exceed a quota; otherwise notes them.
-pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
+async fn note(gateway: &Arc<Gateway>, call: &Call, now: u64, uploads: &[Upload<'_>]) -> Result<(), Problem> {
     let Caller::Client { id, domain, role } = call.caller else { return Ok(()) };
     let (mut packs, mut to_share, mut to_write) = (BTreeMap::new(), Vec::new(), Vec::new());
     for upload in uploads {
         records::is_reached(gateway, call, upload).await?;
-        if records::is_record(upload.key) {
+        if Record::of(upload.key).is_some() {
             to_write.push((upload.key, upload.length));
         }
         if upload.key.starts_with(FOLDER) {
@@ -90,12 +150,12 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
         return Ok(());
     }
     let listed = in_shares(gateway, role).await?;
-    let (written, allowed) = records::of_client(gateway, (id, role), call.now).await?;
+    let (written, allowed) = records::of_client(gateway, (id, role), now).await?;
     let allowed = gateway.memory.is_some().then_some(&*allowed);
-    let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
+    let newest = gateway.known.newest(gateway.settings.store.as_ref(), now, false).await?;
     let newest = newest.as_deref();
-    let now = Time::from_unix(call.now as i64, 0);
-    let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, now, &packs));
+    let time = Time::from_unix(now as i64, 0);
+    let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, time, &packs));
     let in_packs = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
     let asked = to_share.iter().chain(&to_write).fold(in_packs, |sum, (_, length)| sum.saturating_add(*length));
     let allow = |shared: Taken| {
@@ -108,12 +168,13 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
         let Some(memory) = &gateway.memory else { return judge(Uploaded::default()) };
         let root = newest.map_or("", |newest| newest.name.as_str());
         let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
-        memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
+        let is_presigned = gateway.settings.presigner.is_some();
+        memory.uploads.note(Asker { client: id, domain, now, root, is_presigned }, &packs, is_known, judge)
     };
     let allow =
-        |shared: Taken| counted(allowed, call.now, &written, &to_write, |written| allow(shared.and(written))).map(drop);
+        |shared: Taken| counted(allowed, now, &written, &to_write, |written| allow(shared.and(written))).map(drop);
     match listed {
-        Some(listed) => counted(shares_of(gateway), call.now, &listed, &to_share, allow).map(drop),
+        Some(listed) => counted(shares_of(gateway), now, &listed, &to_share, allow).map(drop),
         None => allow(Taken::default()),
     }
 }
@@ -154,9 +215,16 @@ fn within(what: &str, most: Option<u64>, used: u64, asked: u64) -> Result<(), Pr
     match most {
         Some(most) if used.saturating_add(asked) > most => {
             let detail = format!("{what} {most} bytes, of which {used} are used: {asked} more are too many");
-            let problem = Problem::new("quota", StatusCode::FORBIDDEN, detail);
+            let problem = Problem::new(EXCEEDED, StatusCode::FORBIDDEN, detail);
             Err(problem.with("quota", json!(most)).with("used", json!(used)))
         }
         _ => Ok(()),
     }
 }
+
+/// The problem of an upload that exceeds a quota.
+const EXCEEDED: &str = "quota";
+/// How often one call looks for overdue uploads before it is refused. The next one goes on.
+const SEARCHES: usize = 16;
+/// Overdue uploads that are looked for at the same time.
+const STATS: usize = 32;

@@ -9,16 +9,26 @@ use copal_format::layout;
 use copal_jobs::objects;
 use copal_store::{Listed, Store};
 use futures::future::try_join;
+use serde_json::json;
 
 use super::Gateway;
 use super::call::Call;
-use super::problem::Problem;
+use super::problem::{Problem, busy};
 use super::rights::{Caller, Upload};
 use super::shared::Allowed;
+use super::written::Record;
 
-/// Whether an object is a manifest or a change.
-pub(super) fn is_record(key: &str) -> bool {
-    FOLDERS.iter().any(|folder| key.starts_with(folder))
+/// Counts so many records that the caller is about to create. Fails if it has created too many a short time ago: each
+/// may become a root of its own, and changes of others have to find a free number.
+pub(super) fn count(gateway: &Gateway, call: &Call, record: Record, many: u32) -> Result<(), Problem> {
+    let Some(memory) = &gateway.memory else { return Ok(()) };
+    memory.record(record, many, call.sender(), call.now).map_err(|seconds| {
+        let detail = match record {
+            Record::Manifest => "too many manifests were written within a short time",
+            Record::Change => "too many changes were written within a minute",
+        };
+        busy(detail).with("seconds", json!(seconds))
+    })
 }
 
 /// What counts for a client: its manifests and the receipts that they get, which may be far longer; for a full client all
@@ -46,10 +56,12 @@ pub(super) async fn of_client(
 
 /// Fails if a record's number is far beyond all others of its chain.
 pub(super) async fn is_reached(gateway: &Gateway, call: &Call, upload: &Upload<'_>) -> Result<(), Problem> {
-    let Some(number) = layout::trailing_number(upload.key).filter(|_| is_record(upload.key)) else { return Ok(()) };
+    let (Some(number), Some(record)) = (layout::trailing_number(upload.key), Record::of(upload.key)) else {
+        return Ok(());
+    };
     let store = gateway.settings.store.as_ref();
     let is_after = match call.caller {
-        Caller::Client { id, .. } if upload.key.starts_with("manifests/") => {
+        Caller::Client { id, .. } if record == Record::Manifest => {
             is_near(store, number, |number| layout::manifest(id, number)).await?
                 // Manifests can be lost.
                 || is_near(store, number, |number| layout::receipt(id, number)).await?
@@ -75,6 +87,5 @@ async fn is_near(store: &dyn Store, number: u64, name: impl Fn(u64) -> String) -
     Ok(found.is_some_and(|found| found < number))
 }
 
-const FOLDERS: [&str; 2] = ["manifests/", "changes/"];
 /// How far a number may be beyond another one: as many backups can be lost at once.
 const LEAP: u64 = 1 << 10;

@@ -119,7 +119,7 @@ fn sum(lengths: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Seconds in which an allowed upload may still come: an address is valid for 15 minutes, and a body takes its time.
-const COMING: u64 = 20 * 60;
+pub(super) const COMING: u64 = 20 * 60;
 /// Uploads of a day that are remembered: 1 TiB in whole objects.
 const MOST: usize = 1 << 16;
 

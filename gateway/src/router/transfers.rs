@@ -19,7 +19,8 @@ use super::call::Call;
 use super::objects::{key_of, readable, tell};
 use super::problem::Problem;
 use super::rights::{self, Caller, Upload};
-use super::{Gateway, TRANSFER_SECONDS, content, pieces, quota};
+use super::written::Record;
+use super::{Gateway, TRANSFER_SECONDS, content, pieces, quota, records};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,11 +57,15 @@ pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call)
         call.permitted(rights::may_create(call.caller, call.house, &upload))?;
         uploads.push(upload);
     }
-    quota::allow(&gateway, &call, &uploads).await?;
+    quota::allow(&gateway, &call, call.now, &uploads).await?;
+    let presigner = gateway.settings.presigner.as_ref();
+    // Manifests that come through the gateway are counted when they come.
+    let manifests = uploads.iter().filter(|upload| Record::of(upload.key) == Some(Record::Manifest));
+    records::count(&gateway, &call, Record::Manifest, presigner.map_or(0, |_| manifests.count() as u32))?;
     let mut answers = Vec::new();
     for upload in &uploads {
         let key = key_of(upload.key.to_owned())?;
-        let presigner = gateway.settings.presigner.as_ref().filter(|_| !content::is_verified(upload.key));
+        let presigner = presigner.filter(|_| !content::is_verified(upload.key));
         let (given, is_signed) = match presigner {
             Some(presigner) => {
                 let expires = Duration::from_secs(TRANSFER_SECONDS);

@@ -9,6 +9,24 @@ use copal_store::Listed;
 use super::age::is_young;
 use super::shared::Allowed;
 
+/// What clients write under numbers.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Record {
+    Manifest,
+    Change,
+}
+
+impl Record {
+    /// The kind of an object; none if it is no record.
+    pub(super) fn of(key: &str) -> Option<Self> {
+        match key.split_once('/')?.0 {
+            "manifests" => Some(Self::Manifest),
+            "changes" => Some(Self::Change),
+            _ => None,
+        }
+    }
+}
+
 /// What clients have written, listed a short time ago, and what they were allowed since.
 #[derive(Debug, Default)]
 pub(super) struct Written(Mutex<HashMap<ClientId, Account>>);

@@ -1,7 +1,7 @@
 //! Jobs: ingests when something has arrived; runs expire, compact, prune and check on a schedule. The process may be
 //! killed at any point: the next run goes on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -22,7 +22,7 @@ use futures::executor::block_on as wait;
 use super::note::JobNote;
 use super::ordered::{Ordered, prune_options, pruned};
 use super::singly::Care;
-use super::turn::Turn;
+use super::turn::{LOOK, Turn};
 use super::upkeep::Upkeep;
 use super::work::{Indexes, Work};
 use super::{Door, Options, Schedule};
@@ -93,7 +93,8 @@ impl Jobs {
         self.turn.clone()
     }
 
-    /// Ends the threads: ingest decides about what has arrived, and a running job ends its current step.
+    /// Ends the threads: ingest decides about what has arrived, and a running job ends its current step. Behind a pipe,
+    /// packs that the client has reported are looked at; a service with a schedule leaves them to its checks.
     pub(super) fn finish(self) {
         self.ending.store(true, Ordering::Relaxed);
         drop((self.arrivals, self.suspects));
@@ -140,10 +141,14 @@ impl Work {
         }
     }
 
-    /// Runs each job of the plan when it is due or ordered, and checks packs as soon as a client suspects them.
+    /// Runs each job of the plan when it is due or ordered, and looks at packs that clients suspect, a few at a time.
     fn keep_up(&self, turn: &Turn, suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
         let asked = ending.clone();
         let budget = Budget::until(move || asked.load(Ordering::Relaxed));
+        // A client behind a pipe ends the process itself, often just after it has reported packs.
+        let is_pipe = turn.plan().is_empty();
+        let look_budget = if is_pipe { Budget::unlimited() } else { budget.clone() };
+        let mut suspects: VecDeque<PackId> = VecDeque::new();
         let mut due: Vec<_> = turn
             .plan()
             .iter()
@@ -161,26 +166,38 @@ impl Work {
                     *next = Instant::now() + *every;
                 }
             }
-            match suspected.recv_timeout(TICK) {
-                Ok(packs) => self.look(packs.into_iter().chain(suspected.try_iter().flatten()).collect()),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            if suspects.len() < LOOK_MOST {
+                match suspected.recv_timeout(TICK) {
+                    Ok(packs) => suspects.extend(packs.into_iter().chain(suspected.try_iter().flatten())),
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                }
+            } else {
+                // Further reports stay in the queue, which is bounded.
+                thread::sleep(TICK);
+            }
+            if !suspects.is_empty()
+                && let Some(_running) = turn.begin_look()
+            {
+                let few = suspects.len().min(LOOK_MOST);
+                let packs: BTreeSet<PackId> = suspects.drain(..few).collect();
+                self.look(&packs, &look_budget);
             }
         }
-        let left: BTreeSet<PackId> = suspected.try_iter().flatten().collect();
-        if !left.is_empty() {
-            self.look(left);
+        let left: BTreeSet<PackId> = suspects.into_iter().chain(suspected.try_iter().flatten()).collect();
+        if is_pipe && !left.is_empty() {
+            self.look(&left, &look_budget);
         }
     }
 
-    fn look(&self, packs: BTreeSet<PackId>) {
-        let done = self.run("look", "", Indexes::Whole, |job, _, _| {
-            let findings = wait(check::look(job, &packs))?;
+    fn look(&self, packs: &BTreeSet<PackId>, budget: &Budget) {
+        let done = self.run(LOOK, "", Indexes::Whole, |job, _, _| {
+            let findings = wait(check::look_until(job, packs, budget))?;
             if findings > 0 {
                 (self.note)(&JobNote::Damage { findings });
             }
             Ok(())
         });
-        let _ = self.noted("look", done);
+        let _ = self.noted(LOOK, done);
     }
 
     fn upkeep(&self, due: Upkeep, budget: &Budget) {
@@ -231,3 +248,9 @@ const TICK: Duration = Duration::from_millis(200);
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 /// The default number of parts: a check reads one of them.
 const CHECK_PARTS: u32 = 30;
+/// Packs that one look reads at most: as many as one report may name.
+const LOOK_MOST: usize = 256;
+
+#[cfg(test)]
+#[path = "jobs_tests.rs"]
+mod tests;

@@ -1,4 +1,5 @@
-//! Turn: which job of the schedule has its turn. While one runs or waits to begin, callers cannot order another.
+//! Turn: which job of the schedule has its turn. While one runs or waits to begin, callers cannot order another. A look
+//! at packs that clients report takes a turn like an ordered job.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,10 +20,18 @@ pub(super) struct Turn {
 
 #[derive(Default)]
 struct State {
-    now: Option<(Upkeep, Stage)>,
+    /// The name of the job that has its turn.
+    now: Option<(&'static str, Stage)>,
     ends: Vec<End>,
     /// Until when callers cannot order a job.
     rest: Option<Instant>,
+}
+
+impl State {
+    /// How long until callers may order a job.
+    fn left(&self) -> Duration {
+        self.rest.map_or(Duration::ZERO, |rest| rest.saturating_duration_since(Instant::now()))
+    }
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -34,7 +43,7 @@ enum Stage {
 /// The last run of a job.
 #[derive(Copy, Clone)]
 struct End {
-    job: Upkeep,
+    job: &'static str,
     /// Seconds since 1970.
     at: u64,
 }
@@ -61,11 +70,22 @@ impl Turn {
     /// Begins a job if it was ordered, or is due and none is ordered.
     pub(super) fn begin(&self, job: Upkeep, is_due: bool) -> Option<Running<'_>> {
         let mut state = self.state();
-        let is_ordered = state.now == Some((job, Stage::Ordered));
+        let is_ordered = state.now == Some((job.name(), Stage::Ordered));
         if !is_ordered && (!is_due || state.now.is_some()) {
             return None;
         }
-        state.now = Some((job, Stage::Running { since: Instant::now(), is_ordered }));
+        state.now = Some((job.name(), Stage::Running { since: Instant::now(), is_ordered }));
+        Some(Running(self))
+    }
+
+    /// Begins a look at packs that clients report, if a job could be ordered now. A look rests like an ordered job,
+    /// because a client has begun it.
+    pub(super) fn begin_look(&self) -> Option<Running<'_>> {
+        let mut state = self.state();
+        if state.now.is_some() || !state.left().is_zero() {
+            return None;
+        }
+        state.now = Some((LOOK, Stage::Running { since: Instant::now(), is_ordered: true }));
         Some(Running(self))
     }
 
@@ -73,7 +93,7 @@ impl Turn {
         let mut state = self.state();
         let Some((job, Stage::Running { since, is_ordered })) = state.now.take() else { return };
         if is_ordered {
-            // Orders alone keep the store busy half of the time at most, whichever jobs they are for.
+            // Orders and looks keep the store busy half of the time at most, whichever jobs the orders are for.
             state.rest = Some(Instant::now() + since.elapsed().max(REST));
         }
         state.ends.retain(|end| end.job != job);
@@ -97,13 +117,13 @@ impl Scheduled for Turn {
         }
         let mut state = self.state();
         if let Some((running, _)) = state.now {
-            return Err(NotNow::Running { job: running.name() });
+            return Err(NotNow::Running { job: running });
         }
-        let left = state.rest.map_or(Duration::ZERO, |rest| rest.saturating_duration_since(Instant::now()));
+        let left = state.left();
         if !left.is_zero() {
             return Err(NotNow::Resting { left });
         }
-        state.now = Some((job, Stage::Ordered));
+        state.now = Some((job.name(), Stage::Ordered));
         Ok(())
     }
 
@@ -113,14 +133,16 @@ impl Scheduled for Turn {
         let told = |(job, every): &(Upkeep, Duration)| ScheduledJob {
             job: job.name(),
             every: *every,
-            is_running: state.now.is_some_and(|(running, _)| running == *job),
-            ended: state.ends.iter().find(|end| end.job == *job).map(|end| end.at),
+            is_running: state.now.is_some_and(|(running, _)| running == job.name()),
+            ended: state.ends.iter().find(|end| end.job == job.name()).map(|end| end.at),
             is_failing: health.iter().any(|health| health.job == job.name() && health.is_failing),
         };
         self.plan.iter().map(told).collect()
     }
 }
 
+/// The name of a look at packs that clients report.
+pub(super) const LOOK: &str = "look";
 /// The least time after an ordered job before another may be ordered.
 const REST: Duration = Duration::from_secs(60);
 
@@ -159,6 +181,19 @@ mod tests {
         turn.order(RunOrder::Check {}).unwrap();
         drop(turn.begin(Upkeep::Check, false));
         assert!(matches!(turn.order(RunOrder::Prune {}), Err(NotNow::Resting { .. })));
+    }
+
+    #[test]
+    fn a_look_at_packs_that_clients_report_rests_as_an_ordered_job_does() {
+        let turn = turn();
+        let look = turn.begin_look();
+        assert!(look.is_some() && turn.begin_look().is_none());
+        assert_eq!(turn.order(RunOrder::Check {}), Err(NotNow::Running { job: "look" }));
+        drop(look);
+        assert!(turn.begin_look().is_none());
+        assert!(matches!(turn.order(RunOrder::Check {}), Err(NotNow::Resting { .. })));
+        assert!(turn.begin(Upkeep::Compact, true).is_some(), "the schedule does not wait for the rest");
+        assert!(turn.jobs().iter().all(|told| told.job != "look"), "it is no job of the schedule");
     }
 
     #[test]

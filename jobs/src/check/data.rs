@@ -1,5 +1,6 @@
 //! Data: reads and hashes the bytes of packs, beginning with those not read for the longest time.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 
 use copal_format::id::PackId;
@@ -17,17 +18,22 @@ use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
 /// Reads these packs, as far as the newest state has them, because a client reports them as harmed or whole again. Only
-/// what is found counts, not the client's report.
-pub(super) fn look<'a>(job: &'a JobContext<'_>, packs: &'a BTreeSet<PackId>) -> Call<'a, Harm> {
-    Box::pin(look_at(job, packs))
+/// what is found counts, not the client's report. Stops when the budget is over.
+pub(super) fn look<'a>(job: &'a JobContext<'_>, packs: &'a BTreeSet<PackId>, budget: &'a Budget) -> Call<'a, Harm> {
+    Box::pin(look_at(job, packs, budget))
 }
 
-async fn look_at(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
+async fn look_at(job: &JobContext<'_>, packs: &BTreeSet<PackId>, budget: &Budget) -> Result<Harm, JobError> {
     let view = view::read_parts(job.store, &PACKS).await?;
     let witnessed = Witnessed::new(job.store);
     let job = &JobContext { store: &witnessed, ..*job };
+    let began = job.now_to_note().await?;
     let mut harm = Harm::default();
-    for (id, record) in view.state.packs.iter().filter(|(id, _)| packs.contains(id)) {
+    let reported = view.state.packs.iter().filter(|(id, _)| packs.contains(id));
+    for (id, record) in reported.filter(|(_, record)| is_worth_a_look(record, began)) {
+        if budget.is_over() {
+            break;
+        }
         let found = match read(job, *id, record).await? {
             Ok(()) => structure::read_table(job, *id, record).await?.map(drop),
             Err(trouble) => Err(trouble),
@@ -39,6 +45,13 @@ async fn look_at(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<Harm,
     }
     witnessed.verdict().await?;
     Ok(harm)
+}
+
+/// Whether a pack is read because a client reports it: it was found harmed before, or was not read for a while.
+fn is_worth_a_look(record: &PackRecord, now: Time) -> bool {
+    let is_accused = record.is_missing || record.is_damaged;
+    // A time in the future comes from a clock that was set back since.
+    is_accused || record.read > now || now.since(record.read) >= TRUSTED
 }
 
 /// Which packs are read.
@@ -182,6 +195,10 @@ async fn read(job: &JobContext<'_>, id: PackId, record: &PackRecord) -> Result<R
     })
 }
 
+/// How long a pack that was read and found whole is not read again because of a report. Each reading is noted in a
+/// root, so reports without end would write roots without end. A day, because a client that checks daily reports real
+/// damage again by then.
+const TRUSTED: Duration = Duration::from_nanos(DAY);
 /// Bytes of packs that are read at the same time. A larger pack is read alone, in pieces that hold as much.
 const TOGETHER: u64 = 32 << 20;
 /// The golden ratio, as a fraction of 2^64.

@@ -119,9 +119,15 @@ pub async fn scrub(job: &JobContext<'_>, lane: Lane, parts: u32, budget: &Budget
     Ok(report)
 }
 
-/// Reads packs that a client reports as harmed or whole again, and notes the result. Returns how many are not whole.
+/// Reads packs that a client reports as harmed or whole again, and notes the result. Leaves out packs that were read
+/// within the last day and found whole. Returns how many are not whole.
 pub async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobError> {
-    let harm = data::look(job, packs).await?;
+    look_until(job, packs, &Budget::unlimited()).await
+}
+
+/// Like [`look`], until the budget is over. Nothing notes which packs were left: checks read all packs in turn.
+pub async fn look_until(job: &JobContext<'_>, packs: &BTreeSet<PackId>, budget: &Budget) -> Result<u64, JobError> {
+    let harm = data::look(job, packs, budget).await?;
     note(job, &harm).await?;
     Ok((harm.missing.len() + harm.damaged.len()) as u64)
 }

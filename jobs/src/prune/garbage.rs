@@ -10,6 +10,7 @@ use copal_format::time::Time;
 
 use super::Report;
 use super::roots::runs_named;
+use crate::budget::Budget;
 use crate::commit::Proposal;
 use crate::context::JobContext;
 use crate::error::JobError;
@@ -21,8 +22,9 @@ use crate::view::View;
 /// Dooms orphans: objects that no root names and that are too old to belong to a running job. Packs that a rebuild has
 /// left out stay for the same time after it, and at least for the grace period, so that a person can act. A replica even
 /// has all packs whose deletion the prunes of its source have recorded. Runs stay as long: another rebuild reads them.
+/// If the budget is over before all roots were read, runs are left to the next prune.
 pub(super) async fn doom_orphans(
-    job: &JobContext<'_>,
+    (job, budget): (&JobContext<'_>, &Budget),
     (view, claimed): (&View, &BTreeSet<PackId>),
     stored: &Stored,
     (now, is_rebuilt): (Time, bool),
@@ -38,7 +40,7 @@ pub(super) async fn doom_orphans(
     if old.is_empty() {
         return Ok(());
     }
-    let named_runs = runs_named(job).await?;
+    let named_runs = runs_named(job, budget).await?;
     let named_segments: BTreeSet<ObjectHash> = view.state.segments.keys().map(|(_, hash)| *hash).collect();
     for name in old {
         let is_named = match name {
@@ -47,7 +49,7 @@ pub(super) async fn doom_orphans(
                 is_known(&pack) || claimed.contains(&pack)
             }
             Prunable::Segment(hash) => named_segments.contains(&hash),
-            // A root that cannot be read may name the run.
+            // A root that was not read may name the run.
             Prunable::Run(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
         };
         let is_doomed = view.state.doomed.get(&name).is_some_and(|record| record.state == DoomedState::Doomed);

@@ -9,6 +9,7 @@ use copal_format::state::SegmentRecord;
 use copal_store::StoreError;
 
 use super::roots;
+use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
@@ -35,7 +36,7 @@ pub(super) async fn needs(
     let state = &view.state;
     let segments: BTreeSet<ObjectHash> = state.segments.keys().map(|(_, hash)| *hash).collect();
     let has_runs = names.iter().any(|name| matches!(name, Prunable::Run(_)));
-    let runs = if has_runs { roots::runs_named(job).await? } else { None };
+    let runs = if has_runs { roots::runs_named(job, &Budget::unlimited()).await? } else { None };
     let without_record = |name: &Prunable| match name {
         Prunable::Pack(_, id) => Some(*id).filter(|id| !state.packs.contains_key(id)),
         _ => None,

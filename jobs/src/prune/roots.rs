@@ -7,18 +7,24 @@ use copal_format::id::ObjectHash;
 use copal_format::layout::{self, Prunable};
 use copal_format::root::Root;
 use copal_format::time::Time;
-use copal_store::Key;
+use copal_store::{Key, Listed};
 
 use super::Report;
 use crate::baseline;
+use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::windows;
 use crate::objects;
 use crate::view::{self, View};
 
-/// Deletes roots outside the kept window, strictly in ascending order, each with the runs that only it names.
-pub(super) async fn delete_old_roots(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
+/// Deletes roots outside the kept window, strictly in ascending order, each with the runs that only it names. Once the
+/// budget is over, deletes a few more; the next prune deletes the others.
+pub(super) async fn delete_old_roots(
+    job: &JobContext<'_>,
+    budget: &Budget,
+    report: &mut Report,
+) -> Result<(), JobError> {
     let mut listed = objects::list(job.store, "roots/").await?;
     listed.retain(|root| layout::root_number(root.key.as_str()).is_some());
     let now = job.now().await?;
@@ -39,27 +45,28 @@ pub(super) async fn delete_old_roots(job: &JobContext<'_>, report: &mut Report) 
     if old.is_empty() {
         return Ok(());
     }
-    let mut named: BTreeMap<ObjectHash, u32> = BTreeMap::new();
-    let mut is_all_read = true;
-    for root in &listed {
-        match runs_of(job, root.key.as_str()).await? {
-            Some(runs) => runs.into_iter().for_each(|run| *named.entry(run).or_default() += 1),
-            None => is_all_read = false,
-        }
-    }
-    let runs = objects::list(job.store, "state/").await?;
+    // If not all roots were read, the old ones go and their runs stay: they are orphans once all roots can be read.
+    let mut users = users_of_runs(job, &listed, budget).await?;
+    let runs = if users.is_some() { objects::list(job.store, "state/").await? } else { Vec::new() };
     let lengths: BTreeMap<Key, u64> = runs.into_iter().map(|run| (run.key, run.stat.length)).collect();
-    for root in old {
-        let runs = runs_of(job, root.key.as_str()).await?.unwrap_or_default();
+    for (at, root) in old.into_iter().enumerate() {
+        if at >= LEAST && budget.is_over() {
+            report.is_unfinished = true;
+            break;
+        }
+        let runs = match users {
+            Some(_) => runs_of(job, root.key.as_str()).await?.unwrap_or_default(),
+            None => Vec::new(),
+        };
         objects::delete(job.store, slice::from_ref(&root.key)).await?;
         report.objects_deleted += 1;
         report.bytes_deleted += root.stat.length;
+        let Some(users) = &mut users else { continue };
         let mut unnamed = Vec::new();
         for run in runs {
-            let users = named.entry(run).or_default();
-            *users = users.saturating_sub(1);
-            // With an unreadable root, unnamed runs stay: they become orphans once every root can be read.
-            if *users == 0 && is_all_read {
+            let count = users.entry(run).or_default();
+            *count = count.saturating_sub(1);
+            if *count == 0 {
                 unnamed.push(objects::key(layout::state(run)));
             }
         }
@@ -71,16 +78,33 @@ pub(super) async fn delete_old_roots(job: &JobContext<'_>, report: &mut Report) 
     Ok(())
 }
 
-/// The runs that all roots name; none if a root cannot be read.
-pub(super) async fn runs_named(job: &JobContext<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
-    let mut named = BTreeSet::new();
-    for root in objects::list(job.store, "roots/").await? {
-        match runs_of(job, root.key.as_str()).await? {
-            Some(runs) => named.extend(runs),
-            None => return Ok(None),
+/// The runs that all roots name; none if a root cannot be read, or if the budget is over before all were read.
+pub(super) async fn runs_named(
+    job: &JobContext<'_>,
+    budget: &Budget,
+) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
+    let listed = objects::list(job.store, "roots/").await?;
+    Ok(users_of_runs(job, &listed, budget).await?.map(|users| users.into_keys().collect()))
+}
+
+/// How many of these roots name each run; none if a root cannot be read, or if the budget is over before all were read.
+async fn users_of_runs(
+    job: &JobContext<'_>,
+    roots: &[Listed],
+    budget: &Budget,
+) -> Result<Option<BTreeMap<ObjectHash, u32>>, JobError> {
+    let mut users: BTreeMap<ObjectHash, u32> = BTreeMap::new();
+    for some in roots.chunks(READ) {
+        if budget.is_over() {
+            return Ok(None);
+        }
+        let calls = some.iter().map(|root| runs_of(job, root.key.as_str()));
+        for runs in objects::join(calls).await? {
+            let Some(runs) = runs else { return Ok(None) };
+            runs.into_iter().for_each(|run| *users.entry(run).or_default() += 1);
         }
     }
-    Ok(Some(named))
+    Ok(Some(users))
 }
 
 /// The runs and segments that the view's root names.
@@ -102,3 +126,8 @@ pub(super) async fn runs_of(job: &JobContext<'_>, name: &str) -> Result<Option<V
     }
     Ok(runs)
 }
+
+/// Roots that are read between two looks at the budget.
+const READ: usize = 256;
+/// Old roots that go although the budget is over, so that their number shrinks even if no run has time for more.
+const LEAST: usize = 64;

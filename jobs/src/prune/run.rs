@@ -69,7 +69,7 @@ async fn go(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError>
         Ok(()) if options.is_dry_run => Ok(run.report),
         Ok(()) if run.report.is_unfinished => Ok(run.report),
         Ok(()) => {
-            roots::delete_old_roots(&job, &mut run.report).await?;
+            roots::delete_old_roots(&job, &options.budget, &mut run.report).await?;
             Ok(run.report)
         }
         Err(error) => Err(error),
@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
     /// For a full disk: deletes old roots, which needs no space, and then does what needs the least space.
     async fn make_room(&mut self) -> Result<(), JobError> {
         self.is_lean = true;
-        roots::delete_old_roots(self.job, &mut self.report).await?;
+        roots::delete_old_roots(self.job, &self.options.budget, &mut self.report).await?;
         self.go().await
     }
 
@@ -325,8 +325,8 @@ impl<'a> Run<'a> {
         unused.for_each(|pack| proposal.doom(view, Prunable::Pack(Place::Moved, *pack), now));
         self.doom_left_over(view, self.named_by_lost().await?, now, &mut proposal);
         let ages = (now, rebuilt.is_some());
-        garbage::doom_orphans(self.job, (view, &self.verified.claimed), &stored, ages, &mut proposal, &mut report)
-            .await?;
+        let (job, claimed) = ((self.job, &self.options.budget), &self.verified.claimed);
+        garbage::doom_orphans(job, (view, claimed), &stored, ages, &mut proposal, &mut report).await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
         Ok(Decided { proposal, replays, now, rebuilt, guarded, report: Some(report), has_more, after })

@@ -1,12 +1,13 @@
-//! Content: junk in the place of client records and changes, and too many changes.
+//! Content: junk in the place of client records and changes, and too many manifests and changes.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::client::{ClientRecord, Role, SignedBy};
-use copal_format::id::{ObjectHash, RepositoryId, SnapshotId};
-use copal_format::layout;
+use copal_format::id::{ClientId, ObjectHash, PackId, RepositoryId, SnapshotId};
+use copal_format::layout::{self, Place};
 use copal_format::receipt::IngestBy;
 use copal_format::request::Signatory;
 use copal_format::time::Time;
@@ -99,7 +100,7 @@ async fn a_request_key_stores_no_change_that_its_client_has_not_signed() {
         ("of another repository", change(FULL, 1).sign(RepositoryId([1; 16]), &manifest_key(FULL))),
         ("a write-only client's", signed_change(WRITER, 1)),
         ("a revoked client's", signed_change(REVOKED, 1)),
-        ("an unknown client's", signed_change(copal_format::id::ClientId([9; 16]), 1)),
+        ("an unknown client's", signed_change(ClientId([9; 16]), 1)),
         ("without the owner's signature", release.sign(repository, &manifest_key(FULL))),
         ("cut", signed_change(FULL, 1)[1..].to_vec()),
     ] {
@@ -138,6 +139,46 @@ async fn a_client_that_floods_the_changes_leaves_numbers_to_others() {
     }
     assert_eq!(put(FULL_SIGNS, 32).await.status, 201);
     assert_eq!(put(FULL_SIGNS, 33).await.problem(), problem(429, "busy"));
+}
+
+#[tokio::test]
+async fn a_client_that_floods_the_manifests_waits_and_others_do_not() {
+    static CLOCK: AtomicU64 = AtomicU64::new(NOW);
+    let world = World::with(IngestBy::Service, |settings| settings.clock = || CLOCK.load(Ordering::Relaxed)).await;
+    let put = async |client: ClientId, number: u64| {
+        world.create(Signatory::Client(client), &layout::manifest(client, number), b"x").await
+    };
+    for number in 1..=600 {
+        assert_eq!(put(WRITER, number).await.status, 201, "{number}");
+    }
+    let refused = put(WRITER, 601).await;
+    assert_eq!((refused.problem(), &refused.json()["seconds"]), (problem(429, "busy"), &json!(2)));
+    assert_eq!(refused.headers["retry-after"], "2");
+    assert_eq!(put(FULL, 1).await.status, 201);
+    CLOCK.store(NOW + 2, Ordering::Relaxed);
+    assert_eq!(put(WRITER, 600).await.problem(), problem(412, "exists"), "what is there already does not count");
+    assert_eq!(put(WRITER, 601).await.status, 201);
+    assert_eq!(put(WRITER, 602).await.problem(), problem(429, "busy"));
+}
+
+#[tokio::test]
+async fn addresses_of_the_store_for_manifests_count_as_manifests_do() {
+    let world = World::with(IngestBy::Service, |settings| settings.presigner = Some(Arc::new(Elsewhere))).await;
+    let asked = async |names: Vec<String>| {
+        let objects = names.iter().map(|name| json!({ "key": name, "length": 40, "sha256": "07".repeat(32) }));
+        let body = json!({ "objects": objects.collect::<Vec<_>>() }).to_string();
+        world.signed(Signatory::Client(WRITER), "POST", "/v1/uploads", body.as_bytes()).await
+    };
+    let manifests =
+        |numbers: RangeInclusive<u64>| numbers.map(|number| layout::manifest(WRITER, number)).collect::<Vec<_>>();
+    for numbers in [1..=200, 201..=400] {
+        assert_eq!(asked(manifests(numbers)).await.status, 200);
+    }
+    assert_eq!(asked(manifests(401..=601)).await.problem(), problem(429, "busy"));
+    assert_eq!(asked(manifests(401..=600)).await.status, 200, "what was refused does not count");
+    assert_eq!(asked(manifests(601..=601)).await.problem(), problem(429, "busy"));
+    let pack = layout::pack(Place::Packs, PackId([7; 32]));
+    assert_eq!(asked(vec![pack]).await.status, 200);
 }
 
 #[tokio::test]

@@ -229,6 +229,11 @@ pub(super) fn terms(signatory: Signatory, nonce: [u8; 16]) -> Terms {
 
 /// A request with a nonce of its own, signed by the right key.
 pub(super) fn sign(signatory: Signatory, method: &str, path: &str, body: &[u8]) -> HttpRequest<Body> {
+    sign_at(NOW, signatory, method, path, body)
+}
+
+/// The same, signed at this time.
+pub(super) fn sign_at(now: u64, signatory: Signatory, method: &str, path: &str, body: &[u8]) -> HttpRequest<Body> {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNTER: AtomicU64 = AtomicU64::new(1);
     let mut nonce = [0; 16];
@@ -238,7 +243,8 @@ pub(super) fn sign(signatory: Signatory, method: &str, path: &str, body: &[u8]) 
         Signatory::Client(JOINING) => enrollment_key(),
         Signatory::Client(id) => request_key(id),
     };
-    sign_with(&terms(signatory, nonce), &key, method, path, body)
+    let terms = Terms { created: now, expires: now + WINDOW, ..terms(signatory, nonce) };
+    sign_with(&terms, &key, method, path, body)
 }
 
 pub(super) fn sign_with(terms: &Terms, key: &SigningKey, method: &str, path: &str, body: &[u8]) -> HttpRequest<Body> {

@@ -1,6 +1,10 @@
 //! Quotas: everything that a client may create counts, once.
 
-use copal_format::id::{ObjectHash, PackId};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::body::Body;
+use copal_format::client::Role;
+use copal_format::id::{ClientId, ObjectHash, PackId};
 use copal_format::layout::{self, Place};
 use copal_format::receipt::IngestBy;
 use copal_format::request::Signatory;
@@ -10,6 +14,21 @@ use crate::router::Quota;
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
+/// Another full client, which shares its domain with the first.
+const SECOND: ClientId = ClientId([5; 16]);
+const SECOND_SIGNS: Signatory = Signatory::Client(SECOND);
+
+/// A repository with two full clients, which together may store so many bytes.
+async fn with_two(stored: u64, clock: fn() -> u64) -> World {
+    let world = World::with(IngestBy::Service, |settings| {
+        settings.quota = Quota { stored: Some(stored), daily: None };
+        settings.clock = clock;
+    });
+    let world = world.await;
+    let second = record(SECOND, Role::Full, 1).sign(owner().repository(), &owner().signing_key());
+    world.put(layout::client(SECOND, 1), second).await;
+    world
+}
 
 #[tokio::test]
 async fn quotas_hold_for_what_is_stored_and_for_what_was_added_today() {
@@ -133,4 +152,50 @@ async fn numbers_of_manifests_and_changes_follow_others_closely() {
         world.signed(FULL_SIGNS, "POST", "/v1/uploads", far.as_bytes()).await.problem(),
         problem(403, "not-permitted")
     );
+}
+
+#[tokio::test]
+async fn a_client_that_sends_nothing_takes_no_room_from_others_after_20_minutes() {
+    static CLOCK: AtomicU64 = AtomicU64::new(NOW);
+    let world = with_two(1_000, || CLOCK.load(Ordering::Relaxed)).await;
+    let asked = async |signs: Signatory, byte: u8, length: u64| {
+        let id = PackId([byte; 32]);
+        let named =
+            serde_json::json!({ "key": layout::pack(Place::Packs, id), "length": length, "sha256": id.to_string() });
+        let body = serde_json::json!({ "objects": [named] }).to_string();
+        world.send(sign_at(CLOCK.load(Ordering::Relaxed), signs, "POST", "/v1/uploads", body.as_bytes())).await
+    };
+    assert_eq!(asked(FULL_SIGNS, 1, 1_000).await.status, 200);
+    assert_eq!(asked(SECOND_SIGNS, 2, 40).await.problem(), problem(403, "quota"));
+    CLOCK.store(NOW + 21 * 60, Ordering::Relaxed);
+    assert_eq!(asked(FULL_SIGNS, 1, 1_000).await.status, 200, "asking for the same again gains no time");
+    assert_eq!(asked(SECOND_SIGNS, 2, 40).await.status, 200);
+    assert_eq!(asked(FULL_SIGNS, 3, 1_000).await.problem(), problem(403, "quota"), "it counts for its own client");
+}
+
+#[tokio::test]
+async fn a_body_that_comes_slowly_is_stored_only_within_the_quota() {
+    static CLOCK: AtomicU64 = AtomicU64::new(NOW);
+    for others_upload in [false, true] {
+        CLOCK.store(NOW, Ordering::Relaxed);
+        let world = with_two(1_000, || CLOCK.load(Ordering::Relaxed)).await;
+        let (pack, others) = ([1; 1_000], [2; 40]);
+        let (end, ended) = tokio::sync::oneshot::channel();
+        let mut slow = sign(FULL_SIGNS, "PUT", &pack_path(&pack), &pack);
+        *slow.body_mut() = Body::from_stream(futures::stream::once(async move { ended.await.map(|()| pack.to_vec()) }));
+        let meanwhile = async {
+            // The slow upload is allowed, and its body is waited for.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            CLOCK.store(NOW + 21 * 60, Ordering::Relaxed);
+            if others_upload {
+                let request = sign_at(NOW + 21 * 60, SECOND_SIGNS, "PUT", &pack_path(&others), &others);
+                assert_eq!(world.send(request).await.status, 201);
+            }
+            end.send(()).unwrap();
+        };
+        let (answer, ()) = tokio::join!(world.send(slow), meanwhile);
+        assert_eq!(answer.status, if others_upload { 403 } else { 201 });
+    }
 }
