@@ -234,6 +234,12 @@ fn a_program_walks_a_snapshot_and_lists_its_directories() {
     assert!(names(tree.walk(at("missing"))).is_empty() && names(tree.list(at("left"))).is_empty());
     assert_eq!(tree.entry(&at("a")).unwrap().unwrap().kind(), EntryKind::Directory);
     assert!(tree.entry(&at("nothing")).unwrap().is_none());
+    // The snapshot has no entries for the directories above the path that was saved.
+    let above = in_tree(&machine.path("source")).parent().unwrap();
+    for directory in [above, TreePath::TOP] {
+        let entry = tree.entry(&directory).unwrap().unwrap();
+        assert_eq!((entry.kind(), entry.mode.permissions(), entry.path), (EntryKind::Directory, 0o755, directory));
+    }
     assert!(tree.open(&at("a")).is_err() && tree.open(&at("nothing")).is_err());
     let whole = names(tree.walk(TreePath::TOP));
     assert!(whole.ends_with(&["three".to_owned(), "left".to_owned()]), "{whole:?}");

@@ -35,6 +35,7 @@ mod progress;
 pub mod prune;
 pub mod rebuild;
 pub mod replica;
+mod replica_mark;
 mod report;
 pub mod scratch;
 mod share_id;

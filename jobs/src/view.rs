@@ -31,7 +31,7 @@ use members::Members;
 pub struct View {
     /// The root and its hash. None in a repository to which nothing was written.
     pub root: Option<(Root, ObjectHash)>,
-    /// Roots that were passed over, each with the reason in words.
+    /// Roots that were passed over, each with the reason in words. Leaves out what a killed sync has left in a replica.
     pub passed: Vec<String>,
     /// Numbers of the passed-over roots whose base is gone. The next root gets a number above them.
     pub unreached: BTreeSet<u64>,

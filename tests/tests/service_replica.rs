@@ -12,13 +12,13 @@ use copal_format::limits::NUMBER;
 use copal_format::manifest::Manifest;
 use copal_format::state::{ClientHead, SnapshotState};
 use copal_format::time::Time;
-use copal_jobs::check;
+use copal_jobs::check::{self, Finding};
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::prune::{Options, prune};
 use copal_jobs::rebuild::rebuild;
-use copal_jobs::replica::{SyncError, Synced, found, sync};
+use copal_jobs::replica::{SyncError, Synced, end, found, sync};
 use copal_jobs::view;
-use copal_store::fault::{Fate, Fault};
+use copal_store::fault::{Call, Fate, Fault};
 use copal_store::memory::MemoryStore;
 use copal_store::record::Record;
 use copal_store::{Op, Store};
@@ -70,6 +70,62 @@ fn a_sync_beside_a_prune_copies_the_newer_root_whole() {
     world.back_up(&client, &noise(3, 3, 5_000));
     let next = block_on(sync(&world.job(), &target, &|_| true)).unwrap();
     assert!(next.is_current && next.faults.is_empty(), "{:?}", next.faults);
+}
+
+#[test]
+fn a_missing_base_is_no_damage_in_a_replica_whose_sync_was_killed_and_is_damage_in_a_repository() {
+    let (world, client) = begin();
+    let target = replica(world);
+    let before = synced(world, &target).root;
+    // The replica lacks the base of the newest root.
+    world.back_up(&client, &noise(3, 3, 5_000));
+    world.back_up(&client, &noise(4, 3, 5_000));
+    let creates_root = |call: &Call<'_>| call.op == Op::Create && call.key.starts_with("roots/");
+    let dying = Fault::at(&target, creates_root, |_| Fate::CrashAfter);
+    assert!(block_on(sync(&world.job(), &dying, &|_| true)).is_err());
+    let view = block_on(view::read(&target)).unwrap();
+    assert_eq!((view.number(), view.unreached.len(), &view.passed[..]), (before, 1, &[][..]));
+    let checked = || block_on(check::inspect(&world.job_of(&target), check::Depth::Structure)).unwrap().0;
+    assert!(checked().is_ok(), "{:?}", checked().findings);
+    block_on(end(&target)).unwrap();
+    let is_base = |finding: &Finding| finding.object == "roots/" && finding.why.contains("the base of");
+    assert!(checked().findings.iter().any(is_base), "{:?}", checked().findings);
+}
+
+#[test]
+fn the_sync_after_a_killed_one_brings_the_base() {
+    let (world, client) = begin();
+    let target = replica(world);
+    synced(world, &target);
+    world.back_up(&client, &noise(3, 3, 5_000));
+    world.back_up(&client, &noise(4, 3, 5_000));
+    let creates_root = |call: &Call<'_>| call.op == Op::Create && call.key.starts_with("roots/");
+    let dying = Fault::at(&target, creates_root, |_| Fate::CrashAfter);
+    assert!(block_on(sync(&world.job(), &dying, &|_| true)).is_err());
+    assert!(synced(world, &target).is_current);
+    assert_eq!(block_on(view::read(&target)).unwrap().number(), world.view().number());
+}
+
+#[test]
+fn a_reader_that_has_passed_over_a_root_takes_it_once_a_sync_has_created_its_base() {
+    let (world, client) = begin();
+    world.back_up(&client, &noise(3, 3, 5_000));
+    let newest = world.view().root.unwrap().0;
+    let base = layout::root(newest.base.unwrap().0);
+    let bytes = world.read(&base);
+    world.destroy(&base);
+    let mut is_absent = true;
+    // A reader that has passed over a root looks among the deletion records for evidence of a newer one.
+    let store = Fault::new(&world.store, move |call| {
+        if call.op == Op::List && call.key == "deletions/" && std::mem::take(&mut is_absent) {
+            // A thread of its own: the reader waits in the executor of this one.
+            let create = || world.put(&base, bytes.clone());
+            std::thread::scope(|scope| scope.spawn(create).join()).expect("it does not panic");
+        }
+        Fate::Proceed
+    });
+    let view = block_on(view::read(&store)).unwrap();
+    assert_eq!((view.number(), view.unreached.len(), view.passed.len()), (newest.number, 0, 0));
 }
 
 #[test]

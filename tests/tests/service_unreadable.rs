@@ -18,7 +18,7 @@ use copal_store::fault::{Call, Fate, Fault};
 use copal_store::{Op, Store, StoreError};
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, Tree, World, files};
+use copal_tests::kit::{Client, DAY, Tree, World, files, keep_last};
 
 fn begin() -> (World, Client) {
     let (world, client) = World::with_client();
@@ -219,6 +219,26 @@ fn a_rebuild_names_a_receipt_or_a_record_of_deletions_that_cannot_be_read_and_go
         assert_eq!((report.snapshots, report.lost), (1, 0), "{report:?}");
         assert!(world.check().is_ok(), "{:?}", world.check().findings);
     }
+}
+
+#[test]
+fn a_rebuild_ends_at_a_manifest_change_or_expiry_that_cannot_be_read_and_the_next_one_has_everything() {
+    let (world, client) = World::with_client();
+    world.back_up_daily(&client, [5_000, 6_000]);
+    world.change(&client, vec![keep_last(1)]);
+    world.wait(DAY);
+    assert_eq!(world.expire().expired.len(), 1);
+    let before = world.names("");
+    for prefix in ["manifests/", "changes/", "expiries/"] {
+        let name = world.names(prefix)[0].clone();
+        let also = name.clone();
+        let store = failing(&world, move |call| call.key == also);
+        let failed = block_on(rebuild::rebuild(&world.job_of(&store)));
+        assert!(matches!(&failed, Err(JobError::Store(StoreError::Io { key, .. })) if *key == name), "{failed:?}");
+        assert_eq!(world.names(""), before, "nothing is decided without {name}");
+    }
+    let report = block_on(rebuild::rebuild(&world.job())).unwrap();
+    assert_eq!((&report.unreadable[..], world.view().state.snapshots.len()), (&[][..], 2));
 }
 
 #[test]

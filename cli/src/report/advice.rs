@@ -232,6 +232,11 @@ pub(super) fn is_index(object: &str) -> bool {
     object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
 }
 
+/// Whether only this object holds what it says, so that no rebuild goes on without it unless somebody takes it away.
+fn is_record(object: &str) -> bool {
+    ["manifests/", "changes/", "expiries/"].iter().any(|folder| object.starts_with(folder))
+}
+
 fn advice_on_store(error: &StoreError) -> Option<&'static str> {
     Some(match error {
         StoreError::Full { source, .. } if !source.is::<io::Error>() => {
@@ -259,6 +264,9 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         }
         StoreError::Io { key, .. } if key == "the gateway's description" => {
             "look at the address; for ssh:// at what ssh says above, and whether \"copal version\" runs there"
+        }
+        StoreError::Io { key, source, .. } if is_record(key) && source.downcast_ref().is_some_and(is_input_output) => {
+            "the disk or its connection is faulty: run it again. If it fails again, put a copy of the object in its place, or move it out of the repository and run \"copal rebuild-index\": what only this object says is then lost (a manifest: its snapshot)"
         }
         StoreError::Io { source, .. } => match source.downcast_ref() {
             Some(Trouble::ClockSkew) => "set this machine's clock",

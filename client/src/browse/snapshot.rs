@@ -52,10 +52,18 @@ impl SnapshotTree {
         Self(Arc::new(Tree::new(snapshot, domain)))
     }
 
-    /// The entry at a path; none if the snapshot has no such entry.
+    /// The entry at a path; none if the snapshot has no such entry. A directory of which the snapshot has only the
+    /// content is as in [`Self::list`].
     pub fn entry(&self, path: &TreePath) -> Result<Option<Entry>, ReadError> {
         match self.0.reach(Sought::Path(path))? {
-            Reached::Entry(position) => Ok(Some(position.entry()).filter(|entry| entry.path == *path).cloned()),
+            Reached::Entry(position) => {
+                let found = position.entry();
+                if found.path == *path {
+                    return Ok(Some(found.clone()));
+                }
+                // An entry below the path shows that the path is a directory.
+                Ok(found.path.is_within(path).then(|| bare_directory(path.clone())))
+            }
             Reached::Lost(lost) => Err(lost.error),
             Reached::End => Ok(None),
         }
@@ -111,7 +119,7 @@ impl Walk {
         self.pass(position, child.as_ref());
         let child = child.filter(|child| self.last.as_ref() != Some(child))?;
         self.last = Some(child.clone());
-        Some(if child == entry.path { entry } else { Entry::new(child, Mode::new(EntryKind::Directory, 0o755)) })
+        Some(if child == entry.path { entry } else { bare_directory(child) })
     }
 
     /// Continues after an entry, or after everything in a child of the top.
@@ -191,6 +199,11 @@ impl Seek for FileReader {
         self.at = place.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.at)
     }
+}
+
+/// A directory of which the snapshot has only the content.
+fn bare_directory(path: TreePath) -> Entry {
+    Entry::new(path, Mode::new(EntryKind::Directory, 0o755))
 }
 
 /// Bytes that a file reader holds.

@@ -7,16 +7,13 @@ mod counted;
 mod index;
 mod key;
 mod node;
+mod snapshot;
 mod walk;
 
 use std::io::Read;
-use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use copal_format::id::{ChunkId, ClientId, RepositoryId, SnapshotId};
-use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
-use copal_format::snapshot::{Origin, OversizeInfo, SnapshotInfo};
-use copal_format::time::Time;
+use copal_format::id::ChunkId;
 use copal_format::tree::{Content, Entry, Piece};
 use copal_store::{Key, Store, StoreError, list_all};
 use serde::Deserialize;
@@ -25,9 +22,9 @@ use sha2::{Digest, Sha256};
 use crate::backup::{Entries, Originals};
 use crate::reader::{CopyError, ReadError, TreeError};
 use crate::wait::wait;
-use counted::Counted;
 use index::{Blob, BlobId, Index};
 use key::{Closed, KeyFile, MasterKey};
+pub use snapshot::ResticSnapshot;
 use walk::{ENTRIES_MAX, Tree, Walk};
 
 /// A repository of restic.
@@ -40,29 +37,6 @@ pub struct Restic {
     recent: Mutex<Vec<(ChunkId, Arc<Tree>)>>,
     /// Files that cannot be read, and why. What only these files hold is missing.
     pub problems: Vec<(String, String)>,
-}
-
-/// A snapshot in it.
-#[derive(Clone, Debug)]
-pub struct ResticSnapshot {
-    /// Its id, as restic shows it.
-    pub id: String,
-    /// When it was made.
-    pub time: Time,
-    /// The machine.
-    pub host: String,
-    /// Who made it.
-    pub user: String,
-    /// What was backed up.
-    pub paths: Vec<Vec<u8>>,
-    /// The number of its paths, if a snapshot cannot hold so many: then `paths` is the one directory that holds all of them.
-    pub paths_cut: Option<usize>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Its root tree.
-    pub root: ChunkId,
-    /// This snapshot, as its copies name it.
-    pub origin: Origin,
 }
 
 /// Why a repository of restic cannot be opened.
@@ -87,20 +61,6 @@ pub enum ResticError {
 struct Config {
     version: u32,
     id: BlobId,
-}
-
-#[derive(Deserialize)]
-struct SnapshotFile {
-    time: String,
-    tree: BlobId,
-    #[serde(default)]
-    paths: Option<Counted<String, PATHS_MAX>>,
-    #[serde(default)]
-    hostname: String,
-    #[serde(default)]
-    username: String,
-    #[serde(default)]
-    tags: Option<Counted<String, SNAPSHOT_TAGS>>,
 }
 
 impl Restic {
@@ -135,46 +95,31 @@ impl Restic {
 
     /// The snapshots, the oldest first. Those that cannot be read are added to the problems.
     pub fn snapshots(&mut self) -> Result<Vec<ResticSnapshot>, ResticError> {
-        let mut snapshots = Vec::new();
+        self.snapshots_within(SNAPSHOTS_BYTES)
+    }
+
+    /// The same. After snapshots that take so many bytes of memory, no further one is read.
+    fn snapshots_within(&mut self, most: usize) -> Result<Vec<ResticSnapshot>, ResticError> {
+        let (mut snapshots, mut held) = (Vec::<ResticSnapshot>::new(), 0);
         for listed in wait(list_all(self.store.as_ref(), "snapshots/"))? {
             let object = listed.key.as_str();
+            if held >= most {
+                let why = format!("the descriptions of other snapshots already take {most} bytes of memory");
+                self.problems.push((object.to_owned(), why));
+                continue;
+            }
             let text = opened(self.store.as_ref(), &self.key, object, SNAPSHOT_MAX);
             match text.and_then(|text| self.snapshot(object, &text).map_err(CopyError::Damaged)) {
-                Ok(snapshot) => snapshots.push(snapshot),
-                Err(CopyError::Damaged(why)) => self.problems.push((object.to_owned(), why)),
+                Ok(snapshot) => {
+                    held += snapshot.memory();
+                    snapshots.push(snapshot);
+                }
+                Err(CopyError::Damaged(why)) => self.problems.push((object.to_owned(), brief(&why))),
                 Err(CopyError::Store(error)) => return Err(error.into()),
             }
         }
         snapshots.sort_by(|a, b| (a.time, &a.id).cmp(&(b.time, &b.id)));
         Ok(snapshots)
-    }
-
-    fn snapshot(&self, object: &str, text: &[u8]) -> Result<ResticSnapshot, String> {
-        let file: SnapshotFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        let id = object.rsplit('/').next().and_then(BlobId::from_hex).ok_or("its name is no id")?;
-        let path = |path: String| path.strip_prefix('/').unwrap_or(&path).as_bytes().to_vec();
-        let paths = file.paths.map(|paths| paths.0).unwrap_or_default();
-        let mut snapshot = ResticSnapshot {
-            id: id.to_string(),
-            time: node::time(&file.time).ok_or("its time cannot be read")?,
-            paths: paths.into_iter().map(path).collect(),
-            paths_cut: None,
-            host: file.hostname,
-            user: file.username,
-            tags: file.tags.map(|tags| tags.0).unwrap_or_default(),
-            root: file.tree.chunk(),
-            origin: Origin {
-                repository: RepositoryId(*self.id.0.first_chunk().expect("it is longer")),
-                snapshot: SnapshotId(*id.0.first_chunk().expect("it is longer")),
-                client: ClientId([0; 16]),
-            },
-        };
-        if snapshot.fits().is_err() {
-            snapshot.paths_cut = Some(snapshot.paths.len());
-            snapshot.paths = vec![common(&snapshot.paths)];
-            snapshot.fits().map_err(|error| error.to_string())?;
-        }
-        Ok(snapshot)
     }
 
     /// A tree, with the places of its nodes.
@@ -227,27 +172,6 @@ impl Restic {
     }
 }
 
-impl ResticSnapshot {
-    /// Whether a snapshot of Copal can hold this one's description, with any label.
-    fn fits(&mut self) -> Result<(), OversizeInfo> {
-        let longest = || " ".repeat(TEXT_BYTES);
-        // Lent, not copied: there may be very many paths.
-        let info = SnapshotInfo {
-            host: mem::take(&mut self.host),
-            paths: mem::take(&mut self.paths),
-            label: longest(),
-            tags: mem::take(&mut self.tags),
-            program: longest(),
-            user: mem::take(&mut self.user),
-            origin: Some(self.origin),
-            ..SnapshotInfo::default()
-        };
-        let fits = info.check();
-        SnapshotInfo { host: self.host, paths: self.paths, tags: self.tags, user: self.user, .. } = info;
-        fits
-    }
-}
-
 impl Originals for Restic {
     fn entries(&self, root: ChunkId) -> Box<dyn Entries + '_> {
         Box::new(Walk::new(self, root, ENTRIES_MAX))
@@ -264,23 +188,6 @@ impl Originals for Restic {
         take(&self.blob(id, DATA_MAX)?);
         Ok(())
     }
-}
-
-/// The directory that holds all paths, or the path itself if there is only one.
-fn common(paths: &[Vec<u8>]) -> Vec<u8> {
-    let Some((first, others)) = paths.split_first() else { return Vec::new() };
-    let mut common = first.as_slice();
-    let ends_name = |path: &[u8], at: usize| path.get(at).is_none_or(|&byte| byte == b'/');
-    for other in others {
-        let alike = common.iter().zip(other).take_while(|(a, b)| a == b).count();
-        let end = if ends_name(common, alike) && ends_name(other, alike) {
-            alike
-        } else {
-            common[..alike].iter().rposition(|&byte| byte == b'/').unwrap_or(0)
-        };
-        common = &common[..end];
-    }
-    common.to_vec()
 }
 
 /// The master key, from the first key file that the password opens.
@@ -354,6 +261,11 @@ fn decompressed(packed: &[u8], most: u64) -> Option<Vec<u8>> {
     (plain.len() as u64 <= most).then_some(plain)
 }
 
+/// The beginning of a reason: an error about JSON may quote megabytes of it.
+fn brief(why: &str) -> String {
+    why.chars().take(WHY_CHARS).collect()
+}
+
 fn name(object: &str) -> Key {
     Key::new(object).expect("listed and computed names are keys")
 }
@@ -367,9 +279,12 @@ const DATA_MAX: u32 = 64 << 20;
 const TREE_MAX: u32 = 256 << 20;
 /// Bytes of an index or a key.
 const FILE_MAX: u64 = 256 << 20;
-/// Bytes of a snapshot, and its paths: far more than a copy can name.
+/// Bytes of a snapshot file: far more than a copy can name.
 const SNAPSHOT_MAX: u64 = 16 << 20;
-const PATHS_MAX: usize = 1 << 20;
+/// About the bytes of memory that all snapshots take: a small file may unpack to 65,536 paths.
+const SNAPSHOTS_BYTES: usize = 256 << 20;
+/// Characters of a reason that are kept.
+const WHY_CHARS: usize = 300;
 /// Keys that are tried.
 const MOST_KEYS: usize = 64;
 /// Trees that are held, and the most bytes of each.

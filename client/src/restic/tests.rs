@@ -1,11 +1,13 @@
 //! Repositories that somebody with the key has made to do harm.
 
+use copal_format::limits::SNAPSHOT_TAGS;
 use copal_store::Op;
 use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::snapshot::PATHS_MAX;
 use super::*;
 
 /// Collects blobs, and makes a repository of them.
@@ -99,6 +101,28 @@ fn what_is_wrong_with_one_entry_costs_only_that_entry() {
     assert_eq!(troubles.len(), 9, "{troubles:#?}");
     let absent = restic.chunk(&BlobId::from_hex(&gone).unwrap().chunk(), &mut |_| {});
     assert!(matches!(absent, Err(ReadError::Absent { .. })));
+}
+
+#[test]
+fn of_very_many_lost_entries_the_first_are_named_in_few_words_and_the_others_counted() {
+    let mut evil = Evil::default();
+    let mut long = node("a", "fifo");
+    long["uid"] = json!("x".repeat(100_000));
+    let bad = |name: &str| vec![node(name, "irregular"); 600];
+    let mut below = node("b", "dir");
+    below["subtree"] = json!(evil.tree(json!(bad("c"))));
+    let nodes: Vec<Value> = [long, below].into_iter().chain(bad("d")).collect();
+    let root = evil.tree(json!(nodes));
+    let restic = evil.restic();
+    let (paths, troubles) = walked(&restic, &root);
+    assert_eq!((paths, troubles.len() as u64), (vec!["b".into()], walk::NAMED + 1));
+    assert!(troubles.last().unwrap().contains("201 more entries"), "{:?}", troubles.last());
+    assert!(troubles.iter().all(|trouble| trouble.len() < 1_000));
+    // A walk whose troubles nobody takes holds no more of them.
+    let mut walk = Walk::new(&restic, BlobId::from_hex(&root).unwrap().chunk(), ENTRIES_MAX);
+    while walk.next().unwrap().is_some() {}
+    assert!(walk.next().unwrap().is_none());
+    assert_eq!(walk.troubles().len() as u64, walk::NAMED + 1);
 }
 
 #[test]
@@ -213,6 +237,23 @@ fn a_small_snapshot_file_that_unpacks_to_a_long_one_is_not_read() {
     }
     assert_eq!((restic.snapshots().unwrap().len(), restic.problems.len()), (1, 1));
     assert!(restic.problems[0].1.contains("longer than it may be"), "{:?}", restic.problems);
+}
+
+#[test]
+fn snapshot_files_after_those_that_take_all_memory_are_named_and_not_read() {
+    let mut restic = Evil::default().restic();
+    let paths: Vec<String> = (0..100).map(|at| format!("/home/{at}")).collect();
+    for host in ["a", "b", "c"] {
+        let (time, tree) = ("2020-01-01T00:00:00Z", "0".repeat(64));
+        let text = json!({"time": time, "tree": tree, "hostname": host, "paths": paths}).to_string();
+        let sealed = MasterKey::zero().seal(text.as_bytes());
+        let object = format!("snapshots/{}", BlobId(Sha256::digest(&sealed).into()));
+        wait(restic.store.create(&name(&object), sealed.into())).unwrap();
+    }
+    assert_eq!((restic.snapshots().unwrap().len(), restic.problems.len()), (3, 0));
+    assert_eq!(restic.snapshots_within(6_000).unwrap().len(), 2);
+    assert!(restic.problems[0].1.contains("take 6000 bytes of memory"), "{:?}", restic.problems);
+    assert_eq!(restic.problems.len(), 1);
 }
 
 #[test]

@@ -9,9 +9,9 @@ use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind, Owner};
 use serde_json::value::RawValue;
 
-use super::Restic;
 use super::counted::Counted;
 use super::node::Node;
+use super::{Restic, brief};
 use crate::backup::Entries;
 use crate::reader::{ReadError, TreeError};
 
@@ -68,6 +68,8 @@ pub(super) struct Walk<'a> {
     /// The number of each file that says it has several names.
     groups: HashMap<(u64, u64), u64>,
     troubles: Vec<Lost>,
+    /// Entries and directories that are lost, also those that are not named.
+    lost: u64,
     /// Nodes that were read.
     read: u64,
     /// The most nodes that are read.
@@ -90,7 +92,7 @@ impl<'a> Walk<'a> {
     /// Begins at a root, and ends after `most` entries.
     pub(super) fn new(restic: &'a Restic, root: ChunkId, most: u64) -> Self {
         let (levels, troubles, owner, groups) = (Vec::new(), Vec::new(), Arc::default(), HashMap::new());
-        Self { restic, root: Some(root), levels, owner, groups, troubles, read: 0, most }
+        Self { restic, root: Some(root), levels, owner, groups, troubles, lost: 0, read: 0, most }
     }
 
     /// Goes into a directory. One that cannot be read becomes a trouble.
@@ -104,8 +106,24 @@ impl<'a> Walk<'a> {
             Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
             Err(error) => error.to_string(),
         };
-        self.troubles.push((path, format!("what lies in this directory is lost: {why}")));
+        self.lose((path, format!("what lies in this directory is lost: {why}")));
         Ok(())
+    }
+
+    /// Counts something that is lost, and names it unless many were named: a tree may have millions of malformed nodes.
+    fn lose(&mut self, (path, why): Lost) {
+        self.lost += 1;
+        if self.lost <= NAMED {
+            self.troubles.push((path, brief(&why)));
+        }
+    }
+
+    /// Tells at the end how much is lost that was not named.
+    fn sum_up(&mut self) {
+        if let Some(more @ 1..) = std::mem::take(&mut self.lost).checked_sub(NAMED) {
+            let why = format!("{more} more entries or directories are lost, after the first {NAMED}");
+            self.troubles.push((TreePath::TOP, why));
+        }
     }
 
     fn held(&self) -> usize {
@@ -147,7 +165,10 @@ impl Entries for Walk<'_> {
             self.enter(TreePath::TOP, &root)?;
         }
         loop {
-            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            let Some(level) = self.levels.last_mut() else {
+                self.sum_up();
+                return Ok(None);
+            };
             let (tree, at) = (level.tree.clone(), level.at);
             level.at += 1;
             let Some(text) = tree.node(at) else {
@@ -159,7 +180,7 @@ impl Entries for Walk<'_> {
                 let why = format!("what follows from here is lost: the snapshot has more than {} entries", self.most);
                 self.troubles.push((level.path.clone(), why));
                 self.levels.clear();
-                return Ok(None);
+                continue;
             }
             self.read += 1;
             match self.entry(self.levels.len() - 1, text) {
@@ -169,11 +190,11 @@ impl Entries for Walk<'_> {
                         self.enter(entry.path.clone(), &tree)?;
                     } else if entry.kind() == EntryKind::Directory {
                         let why = "what lies in this directory is lost: it names no tree".to_owned();
-                        self.troubles.push((entry.path.clone(), why));
+                        self.lose((entry.path.clone(), why));
                     }
                     return Ok(Some(entry));
                 }
-                Err(trouble) => self.troubles.push(trouble),
+                Err(trouble) => self.lose(trouble),
             }
         }
     }
@@ -183,6 +204,8 @@ impl Entries for Walk<'_> {
     }
 }
 
+/// How many lost entries and directories of one snapshot are named.
+pub(super) const NAMED: u64 = 1000;
 /// The most entries of one snapshot, and far more than any honest one has.
 pub(super) const ENTRIES_MAX: u64 = 1 << 28;
 /// Bytes of trees that are held at once, from the top to the current directory.

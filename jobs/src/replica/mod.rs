@@ -8,7 +8,6 @@ mod behind;
 mod carrier;
 mod diverged;
 mod house;
-mod mark;
 mod records;
 mod stand;
 
@@ -24,14 +23,14 @@ use crate::check::accepted_losses;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
+use crate::replica_mark::mark;
+pub use crate::replica_mark::{end, is_replica};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 pub use behind::{Behind, News, behind, news};
 use carrier::Carrier;
 pub use carrier::{Fault, GoesOn, Sum};
 pub use diverged::compare;
-use mark::mark;
-pub use mark::{end, is_replica};
 use records::Numbers;
 
 /// What came of a sync.

@@ -15,6 +15,7 @@ use super::{Parts, View, lost, read_state};
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
 use crate::objects::{self, Call};
+use crate::replica_mark::is_replica;
 
 /// Reads the newest root that counts and the whole state it names.
 pub async fn read(store: &dyn Store) -> Result<View, JobError> {
@@ -38,13 +39,20 @@ async fn go(store: &dyn Store, parts: &Parts) -> Result<View, JobError> {
         match attempt(store, parts, &numbers).await? {
             Attempt::Read(mut view) if !unreached.is_empty() => {
                 let Some(evidence) = lost::told_beyond(store, &view).await? else {
-                    view.passed.extend(unreached.into_values());
+                    for (number, why) in unreached {
+                        if !is_half_copied(store, number).await? {
+                            view.passed.push(why);
+                        }
+                    }
                     return Ok(*view);
                 };
                 if !is_superseded(store, &view).await? {
                     let whys: Vec<String> = unreached.into_values().collect();
                     return Err(JobError::StateLost { evidence: format!("{}, and {evidence}", whys.join(", ")) });
                 }
+                // The newer root may be the base of one that was passed over: a sync creates a base after its root.
+                unreached.clear();
+                (newest, failed) = (None, 0);
             }
             Attempt::Read(view) => return Ok(*view),
             // While newer roots appear, other writers are merely faster.
@@ -131,6 +139,28 @@ pub(crate) async fn newest_heads(store: &dyn Store) -> Result<View, JobError> {
     read_parts(store, &Parts { kinds: &[RunKind::Heads], domains: Some(BTreeSet::new()) }).await
 }
 
+/// Whether this root lies in a replica whose sync was killed before it created the root's base. That is no damage: the
+/// next sync creates the base, or a newer root with its base.
+async fn is_half_copied(store: &dyn Store, number: u64) -> Result<bool, StoreError> {
+    let is_replica = match is_replica(store).await {
+        // Nobody syncs with such rights, so the missing base is reported.
+        Err(StoreError::Denied { .. }) => false,
+        is_replica => is_replica?,
+    };
+    if !is_replica {
+        return Ok(false);
+    }
+    let Some((base, hash)) = base_of(store, number).await? else { return Ok(false) };
+    // A sync never creates a base with another hash.
+    Ok(objects::read(store, &layout::root(base)).await?.is_none_or(|bytes| ObjectHash::of(&bytes) == hash))
+}
+
+/// The base that a root names. None if it names none, or if the root is damaged or gone.
+async fn base_of(store: &dyn Store, number: u64) -> Result<Option<(u64, ObjectHash)>, StoreError> {
+    let bytes = objects::read(store, &layout::root(number)).await?;
+    Ok(bytes.and_then(|bytes| Root::decode(number, &bytes).ok()?.base))
+}
+
 /// Whether the root of this number exists with this hash.
 pub async fn is_there(store: &dyn Store, number: u64, hash: ObjectHash) -> Result<bool, StoreError> {
     Ok(objects::read(store, &layout::root(number)).await?.is_some_and(|bytes| ObjectHash::of(&bytes) == hash))
@@ -198,10 +228,9 @@ pub async fn newest_reached(store: &dyn Store, known: Option<u64>) -> Result<Opt
         if known == Some(*number) {
             return Ok(known);
         }
-        let root = objects::read(store, &layout::root(*number)).await?.map(|bytes| Root::decode(*number, &bytes));
         // A damaged root counts here: whoever reads it next reports the damage.
-        match root {
-            Some(Ok(Root { base: Some((base, hash)), .. })) if !is_there(store, base, hash).await? => {}
+        match base_of(store, *number).await? {
+            Some((base, hash)) if !is_there(store, base, hash).await? => {}
             _ => return Ok(Some(*number)),
         }
     }

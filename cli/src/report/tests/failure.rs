@@ -25,6 +25,10 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         |why: &str| StoreError::Io { op: Op::Read, key: "the gateway's description".into(), source: why.into() };
     let full_there = StoreError::Full { op: Op::Create, key: "packs/x".into(), source: "the quota".into() };
     let bad_sector = StoreError::Io { op: Op::Map, key: "index/x".into(), source: io::Error::from(Errno::IO).into() };
+    let unread = |key: &str| {
+        let (op, source) = (Op::Read, io::Error::from(Errno::IO).into());
+        Failure::Store(StoreError::Io { op, key: key.into(), source })
+    };
     let table: Vec<(Failure, u8, &str)> = vec![
         (Failure::Location(BadLocation::Missing), 2, "COPAL_REPOSITORY"),
         (Failure::Secret(SecretError::Missing), 1, "COPAL_PASSWORD_FILE"),
@@ -66,6 +70,9 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::NotYetAccepted { what: "the backup" }, 5, "copal ingest"),
         (Failure::io("write", "/a", full()), 1, "free some space"),
         (Failure::Store(bad_sector), 1, "copal check"),
+        (unread("manifests/x/1"), 1, "run it again. If it fails again"),
+        (unread("changes/1"), 1, "move it out of the repository and run \"copal rebuild-index\""),
+        (unread("expiries/1"), 1, "what only this object says is then lost"),
         (Failure::Interrupted, 130, "kept"),
         (Failure::Config(ConfigError::Missing { looked: vec!["/c".into()] }), 2, "copal config example"),
         (Failure::Config(ConfigError::Writable { path: "/c".into(), place: "/c".into() }), 2, "chmod go-w"),

@@ -1,5 +1,5 @@
-//! Mark: the object that tells a replica from a repository. Programs write nothing else into a store that has it, and
-//! sync writes only into one that has it: so a mistaken or reversed sync spoils no repository.
+//! Replica mark: the object that tells a replica from a repository. Programs write nothing else into a store that has
+//! it, and sync writes only into one that has it: so a mistaken or reversed sync spoils no repository.
 
 use bytes::Bytes;
 use copal_store::{Store, StoreError};
@@ -13,7 +13,7 @@ pub async fn is_replica(store: &dyn Store) -> Result<bool, StoreError> {
 }
 
 /// Makes a store a replica.
-pub(super) async fn mark(store: &dyn Store) -> Result<(), StoreError> {
+pub(crate) async fn mark(store: &dyn Store) -> Result<(), StoreError> {
     store.create(&objects::key(NAME), Bytes::from_static(TEXT)).await.map(|_| ())
 }
 
