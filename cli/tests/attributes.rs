@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::kit::{Machine, Run, Running, Volume, needs_root, noise, number, set_xattr, until};
+use crate::kit::{COPAL, Machine, Run, Running, Volume, needs_root, noise, number, run_by, set_xattr, until};
 
 #[test]
 fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can() {
@@ -40,15 +40,10 @@ fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can()
 #[test]
 fn attributes_that_another_user_did_not_see_are_saved() {
     needs_root("set attributes of trusted.*");
-    let machine = Machine::new();
-    machine.write("file", "text");
+    let machine = Machine::with([("file", "text")]);
     set_xattr(&machine.path("source/file"), "trusted.mark", b"of root");
-    let plain = machine.with_key(&["backup", "source"]);
-    let mut weak = Command::new("setpriv");
-    weak.args(["--bounding-set", "-sys_admin"]).arg(plain.get_program()).args(plain.get_args());
-    weak.current_dir(machine.path(""))
-        .env_clear()
-        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let words = ["--bounding-set", "-sys_admin", COPAL];
+    let mut weak = run_by("setpriv", &words, &machine.with_key(&["backup", "source"]));
     weak.env("USER", "ada").ran().ok();
     machine.with_key(&["backup", "source"]).env("USER", "root").ran().ok();
     machine.ok(&["restore", &machine.whole(), "-t", "out"]);

@@ -35,9 +35,7 @@ fn a_link_that_is_named_is_saved_as_such_and_that_is_told() {
 
 #[test]
 fn what_was_named_and_is_excluded_is_told() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.write("other/kept", "2");
+    let machine = Machine::with([("file", "1"), ("other/kept", "2")]);
     let ran = machine.run(&["backup", "source/file", "source/other", "--exclude", "file"]).ok();
     assert!(ran.err.contains("/source/file: it is excluded, though it was named"), "{ran}");
     let ran = machine.run(&["backup", "source", "--exclude", "source"]).exits(1);
@@ -317,8 +315,7 @@ fn how_hard_to_compress_is_the_writers_choice_and_readers_need_not_know_it() {
 
 #[test]
 fn a_file_under_a_lease_is_saved_once_its_holder_gives_it_up() {
-    let machine = Machine::new();
-    machine.write("file", "text");
+    let machine = Machine::with([("file", "text")]);
     let mut holder = Command::new("python3");
     let (holder, line) = Running::announced(holder.args(["-c", HOLDER]).arg(machine.path("source/file")));
     assert_eq!(line, "held\n");

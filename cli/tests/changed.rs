@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::kit::{Machine, Run, first_json, text};
+use crate::kit::{Machine, Run, files, first_json, text};
 
 /// Saves the source with a list of these paths of it.
 fn saved(machine: &Machine, listed: &[PathBuf], options: &[&str]) -> Value {
@@ -266,12 +266,11 @@ fn a_dry_run_looks_at_the_list_and_changes_nothing() {
     assert_eq!(saved(&machine, &listed(&["d1/e1/f1"]), &[])["files_changed"], 1);
 }
 
-/// The file in which the machine has noted its last backup with a list.
-fn note(machine: &Machine) -> PathBuf {
-    let state = machine.path("home/.local/state/copal");
-    let notes = fs::read_dir(state).unwrap().flat_map(|place| fs::read_dir(place.unwrap().path()).unwrap());
-    let is_note = |path: &PathBuf| path.file_name().unwrap().as_bytes().starts_with(b"changed-");
-    notes.map(|file| file.unwrap().path()).find(is_note).unwrap()
+/// The files in which the machine has noted its last backups with lists.
+fn notes(machine: &Machine) -> Vec<PathBuf> {
+    let mut notes = files(&machine.path("home/.local/state/copal"));
+    notes.retain(|path| path.file_name().unwrap().as_bytes().starts_with(b"changed-"));
+    notes
 }
 
 #[test]
@@ -283,7 +282,7 @@ fn what_the_last_backup_could_not_save_is_looked_at_again_and_of_a_directory_all
     for (trouble, changed) in [("d1/e1/f1", "d1/e1/f1"), ("d2", "d2/e2/f2")] {
         machine.write(changed, "as it is now");
         let path = machine.source(trouble).as_os_str().as_bytes()[1..].to_vec();
-        let file = note(&machine);
+        let file = notes(&machine).remove(0);
         let mut noted: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         noted["troubles"] = vec![path].into();
         fs::write(&file, noted.to_string()).unwrap();
@@ -297,7 +296,7 @@ fn what_the_last_backup_could_not_save_is_looked_at_again_and_of_a_directory_all
 fn a_note_that_cannot_be_read_is_none() {
     let machine = begun();
     machine.write("unlisted", "all is looked at");
-    fs::write(note(&machine), "{").unwrap();
+    fs::write(&notes(&machine)[0], "{").unwrap();
     let made = saved(&machine, &[], &[]);
     assert!(text(&made["gap"]).contains("no backup with a list before"), "{made}");
     assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
@@ -360,15 +359,11 @@ fn a_gap_that_is_found_late_loses_nothing_of_what_was_stored_before() {
 #[test]
 fn damage_of_the_last_snapshot_makes_the_backup_walk_everything() {
     let machine = begun();
-    let packs: Vec<PathBuf> =
-        machine.objects().keys().filter(|name| name.starts_with("packs/")).map(PathBuf::from).collect();
-    for pack in packs {
-        let path = machine.path("repository").join(pack);
-        let length = fs::metadata(&path).unwrap().len() as usize;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let mut bytes = fs::read(&path).unwrap();
-        bytes[200..length / 2].iter_mut().for_each(|byte| *byte ^= 0xff);
-        fs::write(&path, bytes).unwrap();
+    for pack in machine.names("packs/") {
+        let mut bytes = fs::read(machine.object(&pack)).unwrap();
+        let half = bytes.len() / 2;
+        bytes[200..half].iter_mut().for_each(|byte| *byte ^= 0xff);
+        machine.replace(&pack, &bytes);
     }
     machine.write("d1/e1/f1", "new");
     fs::remove_dir_all(machine.source("d2")).unwrap();

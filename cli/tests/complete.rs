@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use crate::kit::{Machine, Run, text};
+use crate::kit::{COPAL, Machine, Run, text};
 
 /// The values for the last word, as bash is told, for somebody who gives no secret; options are left out.
 fn offered(machine: &Machine, words: &[&str]) -> Vec<String> {
@@ -78,7 +78,7 @@ fn paths_in_a_snapshot_are_offered_if_a_secret_is_given_and_nothing_is_asked_or_
 fn bash_gets_paths_behind_a_colon() {
     let machine = Machine::saved([("deep/file", "1")]);
     fs::create_dir(machine.path("bin")).unwrap();
-    symlink(env!("CARGO_BIN_EXE_copal"), machine.path("bin/copal")).unwrap();
+    symlink(COPAL, machine.path("bin/copal")).unwrap();
     fs::write(machine.path("script"), machine.ok(&["completions", "bash"])).unwrap();
     let reply = |line: &str, words: &str, at: usize| {
         let asked = format!(

@@ -324,9 +324,7 @@ fn an_archive_without_members_is_saved_only_if_that_is_allowed() {
 
 #[test]
 fn a_restore_of_an_import_deletes_nothing_since_nobody_knows_what_was_left_out() {
-    let machine = Machine::new();
-    machine.write("left out", "by tar");
-    machine.write("file", "1");
+    let machine = Machine::with([("left out", "by tar"), ("file", "1")]);
     let archive = tar(&machine.path("source"), &["-c", "file"]);
     imports(&machine, &archive, &[]).ok();
     let delete = ["restore", "--json", "latest", "-t", "source", "--delete"];

@@ -2,17 +2,15 @@
 
 use std::process::Command;
 
-use crate::kit::{Machine, Ran, Run};
+use crate::kit::{COPAL, Machine, Ran, Run, run_by};
 
 /// Runs a script in a session with an unlocked keychain.
 fn in_session(machine: &Machine, script: &str) -> Ran {
     Command::new("gnome-keyring-daemon").arg("--version").output().expect("the tests need gnome-keyring");
     let script =
         format!("printf login | gnome-keyring-daemon --unlock --components=secrets > /dev/null 2>&1\nset -e\n{script}");
-    let mut session = Command::new("dbus-run-session");
-    session.args(["--", "sh", "-c", &script]).current_dir(machine.path("")).env_clear();
-    session.envs(machine.command(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
-    session.env("COPAL", env!("CARGO_BIN_EXE_copal")).env("XDG_RUNTIME_DIR", machine.path("runtime"));
+    let mut session = run_by("dbus-run-session", &["--", "sh", "-c", &script], &machine.command(&[]));
+    session.env("COPAL", COPAL).env("XDG_RUNTIME_DIR", machine.path("runtime"));
     session.ran()
 }
 

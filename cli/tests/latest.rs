@@ -145,8 +145,8 @@ fn what_changes_takes_no_other_hosts_latest() {
     }
 }
 
-/// Two hosts have saved; the manifest of this one is damaged.
-fn with_own_manifest_lost() -> Machine {
+#[test]
+fn another_hosts_latest_is_no_answer_and_is_not_listed_while_this_hosts_may_be_lost() {
     let machine = tree();
     machine.backup(&[]);
     let own: Vec<String> = machine.names("manifests/");
@@ -154,19 +154,8 @@ fn with_own_manifest_lost() -> Machine {
     for manifest in own {
         machine.damage(&manifest, crate::kit::Harm::Flip);
     }
-    machine
-}
-
-#[test]
-fn another_hosts_latest_is_no_answer_while_this_hosts_may_be_lost() {
-    let machine = with_own_manifest_lost();
     let refused = machine.run(&["restore", "latest", "-t", "out", "--json"]);
     assert!(refused.code != 0 && !machine.path("out").exists(), "{refused}");
-}
-
-#[test]
-fn a_list_does_not_take_another_hosts_latest_while_this_hosts_may_be_lost() {
-    let machine = with_own_manifest_lost();
     for list in ["snapshots", "stats"] {
         let refused = machine.run(&[list, "latest", "--json"]).exits(4);
         assert!(refused.out.is_empty() && refused.kind() == "damaged", "{refused}");

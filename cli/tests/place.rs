@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::kit::{Machine, PASSPHRASE, Ran, Run};
+use crate::kit::{COPAL, Machine, PASSPHRASE, Ran, Run, run_by};
 
 #[test]
 fn what_only_looks_like_an_address_makes_no_directory_and_what_was_meant_is_named() {
@@ -97,11 +97,7 @@ fn another_repository_in_the_place_of_the_one_that_was_met_is_not_saved_to() {
 
 /// A user of this machine, with a umask that keeps everything to itself; the same one twice if the tests may not be others.
 fn as_user(machine: &Machine, number: u32, words: &[&str]) -> Ran {
-    let like = machine.command(words);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(machine.path("copal")).args(like.get_args());
-    shell.current_dir(machine.path("")).env_clear();
-    shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut shell = run_by("sh", &["-c", "umask 077; exec \"$0\" \"$@\"", "./copal"], &machine.command(words));
     shell.env("COPAL_PASSWORD", PASSPHRASE).env("HOME", machine.path(&format!("home{number}")));
     shell.env("COPAL_HOST", format!("user{number}"));
     if rustix::process::geteuid().is_root() {
@@ -116,7 +112,7 @@ const GROUP: u32 = 12_000;
 fn a_repository_that_users_of_a_group_share_stays_usable_for_each() {
     let machine = Machine::bare();
     machine.write("file", "1");
-    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(machine.path("copal")).status().unwrap().success());
+    assert!(Command::new("cp").arg(COPAL).arg(machine.path("copal")).status().unwrap().success());
     for open in ["", "disk", "home1", "home2"] {
         fs::create_dir_all(machine.path(open)).unwrap();
         fs::set_permissions(machine.path(open), fs::Permissions::from_mode(0o777)).unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-const COPAL: &str = env!("CARGO_BIN_EXE_copal");
+use crate::kit::COPAL;
 
 /// Runs the script with a program; gives what the script prints, and whether it ends with exit code 0.
 fn prove(program: &Path) -> (String, bool) {

@@ -170,9 +170,7 @@ fn overwriting_always_writes_everything_anew() {
 
 #[test]
 fn what_is_newer_than_in_the_snapshot_stays_if_that_is_wanted() {
-    let machine = Machine::new();
-    machine.write("older", "from the backup");
-    machine.write("newer", "from the backup");
+    let machine = Machine::with([("older", "from the backup"), ("newer", "from the backup")]);
     fs::hard_link(machine.source("newer"), machine.source("second")).unwrap();
     machine.backup(&[]);
     fs::create_dir(machine.path("out")).unwrap();
@@ -192,10 +190,7 @@ fn what_is_newer_than_in_the_snapshot_stays_if_that_is_wanted() {
 
 #[test]
 fn overwriting_never_leaves_what_is_there() {
-    let machine = Machine::new();
-    machine.write("kept", "from the backup");
-    machine.write("missing", "from the backup");
-    machine.backup(&[]);
+    let machine = Machine::saved([("kept", "from the backup"), ("missing", "from the backup")]);
     fs::create_dir(machine.path("out")).unwrap();
     fs::write(machine.path("out/kept"), "mine").unwrap();
     let run = machine.restore(&["--overwrite", "never", "--verify"]).ok();
@@ -209,11 +204,7 @@ fn overwriting_never_leaves_what_is_there() {
 
 #[test]
 fn a_path_goes_directly_into_the_target_and_a_snapshot_with_its_full_paths() {
-    let machine = Machine::new();
-    machine.write("docs/a/file", "1");
-    machine.write("docs/b", "2");
-    machine.write("other", "3");
-    machine.backup(&[]);
+    let machine = Machine::saved([("docs/a/file", "1"), ("docs/b", "2"), ("other", "3")]);
     let restore = |what: &str, out: &str| machine.run(&["restore", what, "-t", machine.path(out).to_str().unwrap()]);
     restore("latest:docs", "directory").ok();
     assert_same(&machine.source("docs"), &machine.path("directory"));
@@ -251,9 +242,7 @@ fn patterns_choose_and_directories_on_the_way_come_with_their_metadata() {
 
 #[test]
 fn patterns_that_fit_nothing_are_told() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     let run = machine.restore(&["--include", "fiel"]).ok();
     assert!(run.err.contains("matches the patterns"), "{run}");
     assert_eq!(machine.restore(&["--include", "file"]).ok().err, "");
@@ -261,10 +250,7 @@ fn patterns_that_fit_nothing_are_told() {
 
 #[test]
 fn deleting_stays_within_what_was_backed_up() {
-    let machine = Machine::new();
-    machine.write("kept", "1");
-    machine.write("excluded.o", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("kept", "1"), ("excluded.o", "1")]);
     let full = |options: &[&str]| machine.run(&[&["restore", "--json", "latest", "-t", "out"], options].concat());
     full(&[]).ok();
     let below = machine.path("out").join(machine.path("source").strip_prefix("/").unwrap());
@@ -307,8 +293,7 @@ fn a_dry_run_counts_and_writes_nothing() {
 
 #[test]
 fn the_target_itself_becomes_like_the_original_only_if_nothing_was_in_it() {
-    let machine = Machine::new();
-    machine.write("file", "1");
+    let machine = Machine::with([("file", "1")]);
     fs::set_permissions(machine.path("source"), fs::Permissions::from_mode(0o750)).unwrap();
     machine.backup(&[]);
     fs::create_dir(machine.path("out")).unwrap();
@@ -325,10 +310,7 @@ fn the_target_itself_becomes_like_the_original_only_if_nothing_was_in_it() {
 
 #[test]
 fn links_in_the_target_are_not_followed() {
-    let machine = Machine::new();
-    machine.write("directory/file", "restored");
-    machine.write("file", "restored");
-    machine.backup(&[]);
+    let machine = Machine::saved([("directory/file", "restored"), ("file", "restored")]);
     fs::create_dir(machine.path("outside")).unwrap();
     fs::write(machine.path("outside/file"), "safe").unwrap();
     fs::create_dir(machine.path("out")).unwrap();
@@ -343,9 +325,7 @@ fn links_in_the_target_are_not_followed() {
 
 #[test]
 fn nothing_is_restored_into_the_repository() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     let run = machine.run(&["restore", "--json", "latest", "-t", machine.path("repository/packs/x").to_str().unwrap()]);
     assert!(run.exits(1).err.contains("inside_repository"));
     assert!(!machine.path("repository/packs/x").exists());

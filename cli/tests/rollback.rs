@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use crate::kit::{Harm, Machine, Ran, Run, text};
 use crate::managed::world::joined;
@@ -61,17 +60,8 @@ fn all_say(machine: &Machine, what: &[&str]) {
     }
 }
 
-/// The file in which the machine keeps what it has met, and what it says.
-fn met(machine: &Machine) -> (PathBuf, String) {
-    let directories = fs::read_dir(machine.path("home/.local/state/copal")).unwrap();
-    let mut files = directories.map(|entry| entry.unwrap().path().join("met")).filter(|file| file.exists());
-    let file = files.next().expect("it has met the repository");
-    let text = fs::read_to_string(&file).unwrap();
-    (file, text)
-}
-
 fn forget_what_was_met(machine: &Machine) {
-    fs::remove_file(met(machine).0).unwrap();
+    fs::remove_file(machine.kept("met")).unwrap();
 }
 
 #[test]
@@ -146,7 +136,8 @@ fn a_state_that_went_on_from_an_older_one_is_not_the_one_that_was_seen() {
     let (machine, old) = twice();
     put_back(&machine, &old);
     // Without any memory it goes on; then it remembers.
-    let (file, met) = met(&machine);
+    let file = machine.kept("met");
+    let met = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
     for content in ["third", "fourth, and so on", "the fifth of all"] {
         machine.write("a/letter", content);

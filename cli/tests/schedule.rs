@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::kit::{Machine, Ran, Run, texts};
+use crate::kit::{COPAL, Machine, Ran, Run, texts};
 
 const PROFILES: &str = "\
 [profiles.home]
@@ -38,7 +38,7 @@ impl User {
         }
         // Others may not be able to read where programs are built.
         // Copied by another process: a child of another test could hold the file open for writing.
-        Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(user.path("copal")).ran().ok();
+        Command::new("cp").arg(COPAL).arg(user.path("copal")).ran().ok();
         let home = user.path("home").display().to_string();
         user.tool("systemctl", &format!("echo \"$@\" >> {home}/calls\n"));
         user.tool("systemd-analyze", "case \"$2\" in *Mars*) exit 1;; esac\n");

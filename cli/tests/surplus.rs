@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::kit::{Machine, Ran, Run, number};
+use crate::kit::{COPAL, Machine, Ran, Run, number, run_by};
 
 #[test]
 fn deleting_spares_the_repository_keys_and_caches_that_lie_in_the_target() {
@@ -198,12 +198,8 @@ fn what_is_mounted_below_the_target_is_no_surplus() {
     fs::create_dir(machine.path("disk")).unwrap();
     fs::write(machine.path("disk/precious"), "").unwrap();
     // A bind mount is of the same device: only the kernel knows that it is one. It lies in a name space of its own.
-    let mut plain = machine.with_key(&["restore", &machine.whole(), "-t", "out", "--delete"]);
+    let plain = machine.with_key(&["restore", &machine.whole(), "-t", "out", "--delete"]);
     let script = "mount --bind disk out/mounted && exec \"$0\" \"$@\"";
-    let mut inside = std::process::Command::new("unshare");
-    inside.args(["-rm", "sh", "-c", script]).arg(plain.get_program()).args(plain.get_args());
-    inside.current_dir(machine.path("")).env_clear();
-    inside.envs(plain.env("TZ", "UTC").get_envs().filter_map(|(name, value)| Some((name, value?))));
-    inside.ran().ok();
+    run_by("unshare", &["-rm", "sh", "-c", script, COPAL], &plain).ran().ok();
     assert!(machine.path("disk/precious").exists());
 }

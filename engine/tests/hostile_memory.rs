@@ -20,7 +20,7 @@ fn no_page_of_whatever_content_asks_for_much_memory() {
     assert!(most < 12 << 20, "long paths: {most} bytes");
 
     // As many entries as a page may have.
-    let many = entries(PAGE_ITEMS, &short_paths(PAGE_ITEMS));
+    let many = entries(PAGE_ITEMS, &paths(0, PAGE_ITEMS));
     let (result, most) = decoded(&many, &[]);
     assert!(result.is_ok(), "{result:?}");
     assert!(most < 24 << 20, "many entries: {most} bytes");
@@ -30,7 +30,7 @@ fn no_page_of_whatever_content_asks_for_much_memory() {
     let xattrs = [&[0xa1, 4][..], &cbor_array(400_000), &[0x82, 0x41, 1, 0x40].repeat(400_000)].concat();
     for (name, extras) in [("holes", holes), ("attributes", xattrs)] {
         let page =
-            page(0, 1, &columns(1, &short_paths(1), &[0], &[&[0][..], &number(extras.len() as u64), &extras].concat()));
+            page(0, 1, &columns(1, &paths(0, 1), &[0], &[&[0][..], &number(extras.len() as u64), &extras].concat()));
         assert!(page.len() <= PAGE_BYTES, "{name}");
         let (result, most) = decoded(&page, &[]);
         assert!(matches!(result, Err(PageError::Column { .. } | PageError::Entry { .. })), "{name}: {result:?}");
@@ -40,7 +40,7 @@ fn no_page_of_whatever_content_asks_for_much_memory() {
     let chunks = [&[2, 64, 0, 1][..], &[1, 1].repeat(63)].concat();
     let repeated = [&[2, 64][..], &[1, 1].repeat(64)].concat();
     let contents = [chunks, repeated.repeat(files as usize - 1)].concat();
-    let page = page(0, files, &sized(files, &short_paths(files), &[64].repeat(files as usize), &contents, &[]));
+    let page = page(0, files, &sized(files, &paths(0, files), &[64].repeat(files as usize), &contents, &[]));
     let (result, most) = decoded(&page, &[ChunkId([7; 24])]);
     assert!(result.is_ok(), "{result:?}");
     assert!(most < 64 << 20, "chunks: {most} bytes");
@@ -64,7 +64,7 @@ fn number(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Lengths and bytes of paths: the first is long, each of the others shares all but four bytes with it.
+/// Lengths and bytes of paths: each shares with the one before all but the end of its last four bytes.
 fn paths(length: u64, count: u64) -> [Vec<u8>; 2] {
     let deep = "n/".repeat(length as usize / 2);
     let first = format!("{deep}0000");
@@ -73,13 +73,6 @@ fn paths(length: u64, count: u64) -> [Vec<u8>; 2] {
     let others = (1..count).flat_map(|at| [number(shared(at)), number(4 - TreeDigits::shared(at))].concat());
     let texts = (1..count).flat_map(|at| TreeDigits::of(at)[TreeDigits::shared(at) as usize..].to_vec());
     [[lengths, others.collect()].concat(), [first.into_bytes(), texts.collect()].concat()]
-}
-
-fn short_paths(count: u64) -> [Vec<u8>; 2] {
-    let others =
-        (1..count).flat_map(|at| [number(TreeDigits::shared(at)), number(4 - TreeDigits::shared(at))].concat());
-    let texts = (1..count).flat_map(|at| TreeDigits::of(at)[TreeDigits::shared(at) as usize..].to_vec());
-    [[number(0), number(4), others.collect()].concat(), [b"0000".to_vec(), texts.collect()].concat()]
 }
 
 /// Names of four letters that ascend.

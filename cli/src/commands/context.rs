@@ -5,11 +5,8 @@ mod reading;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use copal_client::backend::{Backend, BackendOptions};
-use copal_client::backup::answered;
 use copal_client::credentials::Credentials;
 use copal_client::location::{BadLocation, Location};
 use copal_client::met::{met_at, remember};
@@ -23,7 +20,6 @@ use copal_format::keys::slot::{SlotInput, SlotKind};
 use copal_format::receipt::IngestBy;
 use copal_format::shown;
 use copal_jobs::ingest::{Scope, ingest};
-use copal_jobs::view::View;
 use copal_store::StoreError;
 use copal_store::limit::Rates;
 
@@ -97,6 +93,18 @@ impl<'a> Context<'a> {
             Some(met) => Failure::RepositoryGone { location, met: *met },
             None => Failure::NoRepository { location },
         }
+    }
+
+    /// Makes the place of a new repository. Fails if this machine has met one there that is gone now, unless
+    /// `--another` allows it.
+    pub(super) fn create_place(&self) -> Result<Backend, Failure> {
+        if !self.global.another
+            && !self.met().is_empty()
+            && let Err(gone @ Failure::RepositoryGone { .. }) = self.backend()
+        {
+            return Err(gone);
+        }
+        Ok(Backend::create_by(&self.location()?, &self.backend_options())?)
     }
 
     /// The backend of the repository; takes no writes if it is a replica.
@@ -325,21 +333,6 @@ impl<'a> Context<'a> {
             ));
         }
         Ok(())
-    }
-
-    /// The newest state, once all uploads of this machine are decided: ingests them, or waits for the service to do so.
-    pub(super) fn settled(
-        &self,
-        repository: &Repository,
-        client: &LocalClient,
-        most: Duration,
-        interrupted: &AtomicBool,
-    ) -> Result<View, Failure> {
-        self.ingest(repository)?;
-        match repository.ingests() {
-            true => self.view(repository),
-            false => Ok(answered(repository.into(), client, most, interrupted)?),
-        }
     }
 
     /// Like [`Self::ingest`]. A dry run goes on with what is accepted by now if the repository takes no writes.

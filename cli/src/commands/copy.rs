@@ -1,15 +1,16 @@
 //! `copy`: copies snapshots into another repository.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use copal_client::backup::{BackupError, Outcome};
+use copal_client::backup::{BackupError, Outcome, answered};
 use copal_client::copy::{Copier, How};
 use copal_client::history::{History, Snapshot};
 use copal_client::met::Copied;
 use copal_client::progress::Progress;
-use copal_client::repository::Repository;
+use copal_client::repository::{LocalClient, Repository};
 use copal_format::snapshot::Counts;
+use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::backup::{keep_reserve, refuse_damaged, tell_troubles, watched};
@@ -48,15 +49,10 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     if target.id() == source.id() {
         return Err(Failure::Usage("--to names the repository that the snapshots are in".into()));
     }
-    let client = there.client_or_passing(&target, options.making.dry_run)?;
-    let making = Makings::watch(context, options.making.dry_run)?;
-    let now = match options.making.dry_run {
-        true => there.view(&target)?,
-        false => there.settled(&target, &client, options.making.wait.0, &making.interrupted)?,
-    };
-    let copies = there.history(&target, &now)?;
+    let (is_dry_run, wait) = (options.making.dry_run, options.making.wait.0);
+    let (making, client, _, copies) = Makings::begin(context, (&there, &target), is_dry_run, wait)?;
     let mut copier = Copier::new((&source, &view, &history), (&target, &client, &copies), how(&options.making));
-    let mut summary = CopySummary { dry_run: options.making.dry_run, ..CopySummary::default() };
+    let mut summary = CopySummary { dry_run: is_dry_run, ..CopySummary::default() };
     let copy_all = || {
         for snapshot in chosen {
             if copier.copy_of(snapshot).is_some() {
@@ -74,7 +70,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
         Ok::<_, Failure>(())
     };
     let ended = copy_all();
-    if !options.making.dry_run {
+    if !is_dry_run {
         // Also what an interrupted run has copied, for `status`.
         let is_there = |snapshot: &&Snapshot| snapshot.is_kept() && copier.copy_of(snapshot).is_some();
         let there = history.snapshots.iter().filter(is_there).map(|snapshot| snapshot.id).collect();
@@ -82,7 +78,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
         Copied { to, time, is_whole: !is_narrowed, there }.remember(source.state_dir());
     }
     ended?;
-    if !options.making.dry_run {
+    if !is_dry_run {
         there.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;
         keep_reserve(target.backend(), summary.copied.iter().map(|row| row.bytes_stored).sum());
     }
@@ -133,12 +129,28 @@ pub(super) struct Makings<'a> {
 }
 
 impl<'a> Makings<'a> {
-    pub(super) fn watch(context: &'a Context<'a>, is_dry_run: bool) -> Result<Self, Failure> {
+    /// Begins to make snapshots in a repository: by this client, and on its state there, which is the newest once all
+    /// uploads of this machine are decided. A dry run takes what is accepted by now.
+    pub(super) fn begin(
+        context: &'a Context<'a>,
+        (there, target): (&Context<'_>, &Repository),
+        is_dry_run: bool,
+        wait: Duration,
+    ) -> Result<(Self, LocalClient, View, History), Failure> {
+        let client = there.client_or_passing(target, is_dry_run)?;
         let current: Arc<Mutex<Arc<Progress>>> = Arc::default();
         let watched = current.clone();
         let counted = move || kept(watched.lock().unwrap_or_else(PoisonError::into_inner).kept());
         let interrupted = watch_signals(context.report, move || Some(counted()))?;
-        Ok(Self { context, is_dry_run, interrupted, current })
+        if !is_dry_run {
+            there.ingest(target)?;
+        }
+        let view = match is_dry_run || target.ingests() {
+            true => there.view(target)?,
+            false => answered(target.into(), &client, wait, &interrupted)?,
+        };
+        let history = there.history(target, &view)?;
+        Ok((Self { context, is_dry_run, interrupted, current }, client, view, history))
     }
 
     /// Makes one snapshot of about the expected size, shows its progress, and reports what it lacks.

@@ -8,6 +8,7 @@ use copal_client::changes::ChangeError;
 use copal_client::credentials::KeptError;
 use copal_client::dump::DumpError;
 use copal_client::export::ExportError;
+use copal_client::filter::BadPattern;
 use copal_client::materialize::WriteError;
 use copal_client::reader::{ReadError, TreeError};
 use copal_client::remote::OrderError;
@@ -58,6 +59,12 @@ impl From<BackendError> for Failure {
             BackendError::Bucket(error) => Failure::Usage(error.to_string()),
             BackendError::Site(error) => Failure::Usage(error.to_string()),
         }
+    }
+}
+
+impl From<BadPattern> for Failure {
+    fn from(error: BadPattern) -> Self {
+        Failure::Usage(error.to_string())
     }
 }
 

@@ -19,7 +19,7 @@ use crate::report::human;
 use crate::report::rows::FindRow;
 
 pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
-    let pattern = search::pattern(&options.glob).map_err(|error| Failure::Usage(error.to_string()))?;
+    let pattern = search::pattern(&options.glob)?;
     let (repository, view, history) = context.read()?;
     let readers = Readers::of(&repository, &view, &history);
     let places = chosen(context, &repository, options, (&view, &history))?;

@@ -94,13 +94,8 @@ pub(super) fn restic(context: &Context<'_>, options: &args::Restic) -> Result<Ex
         context.report.warn(&format!("{object} of the restic repository cannot be read: {why}"));
     }
     let chosen = chosen(&snapshots, &options.snapshots)?;
-    let client = context.client_or_passing(&target, options.dry_run)?;
-    let making = Makings::watch(context, options.dry_run)?;
-    let now = match options.dry_run {
-        true => context.view(&target)?,
-        false => context.settled(&target, &client, options.wait.0, &making.interrupted)?,
-    };
-    let history = context.history(&target, &now)?;
+    let there = (context, &target);
+    let (making, client, _, history) = Makings::begin(context, there, options.dry_run, options.wait.0)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let how = How { threads, wait: options.wait.0, trusts: true, compression: options.compression };
     let mut importer = Importer::new((&restic, &snapshots), (&target, &client, &history), how, &options.label);

@@ -1,6 +1,5 @@
 //! `init`: makes a repository and registers this machine.
 
-use copal_client::backend::Backend;
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
 use copal_client::repository::{self, Init, ReaderProgram};
@@ -54,13 +53,7 @@ pub(super) fn create(
     ingest: args::repository::IngestBy,
     reader: Option<ReaderProgram>,
 ) -> Result<InitSummary, Failure> {
-    if !context.global.another
-        && !context.met().is_empty()
-        && let Err(gone @ Failure::RepositoryGone { .. }) = context.backend()
-    {
-        return Err(gone);
-    }
-    let backend = Backend::create_by(&context.location()?, &context.backend_options())?;
+    let backend = context.create_place()?;
     context.introduce(&backend)?;
     let mut inputs = vec![input(credential)?];
     let key_file = context.global.key_file.as_ref();

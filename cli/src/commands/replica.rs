@@ -36,13 +36,7 @@ pub(super) fn found(context: &Context<'_>, from: &OsStr) -> Result<Exit, Failure
     refuse_gateway(&from)?;
     let source = from.backend()?;
     let (repository, owner_key) = owner_of(&source)?;
-    if !context.global.another
-        && !context.met().is_empty()
-        && let Err(gone @ Failure::RepositoryGone { .. }) = context.backend()
-    {
-        return Err(gone);
-    }
-    let target = Backend::create_by(&context.location()?, &context.backend_options())?;
+    let target = context.create_place()?;
     let store = target.store();
     if !wait(is_replica(store.as_ref()))? {
         let holds = |prefix| Ok::<_, StoreError>(!wait(store.list(prefix, None, 1))?.objects.is_empty());

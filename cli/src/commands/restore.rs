@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use copal_client::filter::{Case, Filter, FilterBuilder, Selection};
+use copal_client::filter::{Case, Selection};
 use copal_client::history::Snapshot;
 use copal_client::materialize::{Example, Lack, Overwrite, Powers, Shortfalls, TargetOptions};
 use copal_client::progress::Progress;
@@ -21,6 +21,7 @@ use super::context::Context;
 use super::failure::of_restore;
 use super::place::Place;
 use super::signals::{asks, is_yes, watch_signals};
+use super::sources::listed;
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
 use crate::look::troubles;
@@ -142,19 +143,9 @@ fn has_all(snapshot: &Snapshot, options: &Restore) -> bool {
 }
 
 fn selection(options: &Restore) -> Result<Selection, Failure> {
-    let includes = filter([(&options.include, Case::Exact)])?;
-    let excludes = filter([(&options.exclude, Case::Exact), (&options.iexclude, Case::Any)])?;
+    let includes = listed(&[(&options.include, Case::Exact)])?.finish()?;
+    let excludes = listed(&[(&options.exclude, Case::Exact), (&options.iexclude, Case::Any)])?.finish()?;
     Ok(Selection { includes, excludes })
-}
-
-fn filter<const N: usize>(lists: [(&Vec<String>, Case); N]) -> Result<Filter, Failure> {
-    let mut builder = FilterBuilder::new();
-    for (patterns, case) in lists {
-        for pattern in patterns {
-            builder.add(pattern, case).map_err(|error| Failure::Usage(error.to_string()))?;
-        }
-    }
-    builder.finish().map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// The absolute path. Fails if it lies in the repository: a restored file would be taken for an object, and a key file

@@ -23,17 +23,12 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
     let started = Instant::now();
     let left_out = left_out(options)?;
     let repository = context.open()?;
-    let client = context.client_or_passing(&repository, options.making.dry_run)?;
-    let making = Makings::watch(context, options.making.dry_run)?;
-    let view = match options.making.dry_run {
-        true => context.view(&repository)?,
-        false => context.settled(&repository, &client, options.making.wait.0, &making.interrupted)?,
-    };
-    let history = context.history(&repository, &view)?;
+    let (is_dry_run, wait) = (options.making.dry_run, options.making.wait.0);
+    let (making, client, view, history) = Makings::begin(context, (context, &repository), is_dry_run, wait)?;
     let chosen = chosen(context, &repository, &history, &options.snapshots, &options.narrow, Intent::Change)?;
     let mut copier =
         Copier::new((&repository, &view, &history), (&repository, &client, &history), how(&options.making));
-    let mut summary = RewriteSummary { dry_run: options.making.dry_run, ..RewriteSummary::default() };
+    let mut summary = RewriteSummary { dry_run: is_dry_run, ..RewriteSummary::default() };
     let mut exit = context.exit_of(&history);
     for snapshot in chosen {
         let count = match copier.entries_left_out(snapshot, &left_out.filter) {
@@ -66,7 +61,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
         }
         summary.rewritten.push(row);
     }
-    if !options.making.dry_run {
+    if !is_dry_run {
         context.remember(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
     summary.seconds = started.elapsed().as_secs_f64();
@@ -77,8 +72,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
 fn left_out(options: &Rewrite) -> Result<LeftOut, Failure> {
     let builder = patterns(&options.patterns)?;
     let patterns = builder.added().to_vec();
-    let filter = builder.finish().map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(LeftOut { filter, patterns })
+    Ok(LeftOut { filter: builder.finish()?, patterns })
 }
 
 fn is_pinned(context: &Context<'_>, snapshot: &Snapshot) -> bool {

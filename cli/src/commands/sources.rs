@@ -112,7 +112,7 @@ impl Sources {
         let scan = Scan::new(ScanOptions {
             roots: roots.clone(),
             as_path: as_path.clone(),
-            excludes: patterns.finish().map_err(|error| Failure::Usage(error.to_string()))?,
+            excludes: patterns.finish()?,
             one_file_system: options.exclude.one_file_system,
             markers,
             ignore_files: options.exclude.ignore_file.clone(),
@@ -171,16 +171,19 @@ fn bad_root(error: BadRoot) -> Failure {
 
 /// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
 pub(super) fn patterns(wanted: &Patterns) -> Result<FilterBuilder, Failure> {
-    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let mut builder = FilterBuilder::new();
-    for (patterns, case) in [(&wanted.exclude, Case::Exact), (&wanted.iexclude, Case::Any)] {
-        for pattern in patterns {
-            builder.add(pattern, case).map_err(|error| usage(&error))?;
-        }
-    }
+    let mut builder = listed(&[(&wanted.exclude, Case::Exact), (&wanted.iexclude, Case::Any)])?;
     for file in &wanted.exclude_file {
         let text = std::fs::read_to_string(file).map_err(|error| Failure::io("read", file, error))?;
-        builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
+        builder.add_lines(&text, Case::Exact)?;
+    }
+    Ok(builder)
+}
+
+/// The patterns of one list after the other.
+pub(super) fn listed(lists: &[(&Vec<String>, Case)]) -> Result<FilterBuilder, Failure> {
+    let mut builder = FilterBuilder::new();
+    for (patterns, case) in lists {
+        patterns.iter().try_for_each(|pattern| builder.add(pattern, *case))?;
     }
     Ok(builder)
 }

@@ -6,11 +6,7 @@ use crate::kit::{Machine, Running, noise, text, until};
 
 /// Whether there is a note of the last backup with a list.
 fn is_noted(machine: &Machine) -> bool {
-    let state = fs::read_dir(machine.path("home/.local/state/copal")).unwrap();
-    let folders = state.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    let files = folders.flat_map(|path| fs::read_dir(path).unwrap()).map(|entry| entry.unwrap().path());
-    let mut notes = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("changed-"));
-    notes.any(|path| fs::read(path).is_ok_and(|note| note.starts_with(b"{")))
+    super::notes(machine).iter().any(|path| fs::read(path).is_ok_and(|note| note.starts_with(b"{")))
 }
 
 #[test]

@@ -21,22 +21,15 @@ pub(crate) enum Column {
     Mend,
 }
 
-pub(crate) const COLUMNS: [Column; 6] =
-    [Column::Check, Column::Backup, Column::Restore, Column::Prune, Column::Rebuild, Column::Mend];
-
-impl Column {
-    /// Its name in the table.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Check => "check",
-            Self::Backup => "backup",
-            Self::Restore => "restore",
-            Self::Prune => "prune",
-            Self::Rebuild => "rebuild-index",
-            Self::Mend => "mended",
-        }
-    }
-}
+/// Each with its heading in the table.
+pub(crate) const COLUMNS: [(Column, &str); 6] = [
+    (Column::Check, "check"),
+    (Column::Backup, "backup"),
+    (Column::Restore, "restore"),
+    (Column::Prune, "prune"),
+    (Column::Rebuild, "rebuild-index"),
+    (Column::Mend, "mended"),
+];
 
 /// Runs the cell; gives the exit code.
 pub(crate) fn run(world: &World, thing: Thing, harmed: Harm, column: Column) -> i32 {

@@ -49,65 +49,35 @@ pub(crate) enum Harm {
     Duplicate,
 }
 
-pub(crate) const THINGS: [Thing; 17] = [
-    Thing::Descriptor,
-    Thing::SlotCopy,
-    Thing::Slot,
-    Thing::RecordCopy,
-    Thing::ClientRecord,
-    Thing::PackData,
-    Thing::PackTable,
-    Thing::TreePack,
-    Thing::TreeReferences,
-    Thing::Manifest,
-    Thing::Receipt,
-    Thing::Change,
-    Thing::Segment,
-    Thing::StateRun,
-    Thing::Root,
-    Thing::Reader,
-    Thing::ClientKeys,
+/// Each with its name in the table.
+pub(crate) const THINGS: [(Thing, &str); 17] = [
+    (Thing::Descriptor, "descriptor"),
+    (Thing::SlotCopy, "key slot, one copy"),
+    (Thing::Slot, "key slot, both copies"),
+    (Thing::RecordCopy, "client record, one copy"),
+    (Thing::ClientRecord, "client record, both copies"),
+    (Thing::PackData, "pack, its data"),
+    (Thing::PackTable, "pack, its table"),
+    (Thing::TreePack, "tree pack"),
+    (Thing::TreeReferences, "tree pack, references"),
+    (Thing::Manifest, "manifest"),
+    (Thing::Receipt, "receipt"),
+    (Thing::Change, "change"),
+    (Thing::Segment, "segment"),
+    (Thing::StateRun, "state run"),
+    (Thing::Root, "root"),
+    (Thing::Reader, "reader"),
+    (Thing::ClientKeys, "this machine's client keys"),
 ];
 
-pub(crate) const HARMS: [Harm; 5] = [Harm::Delete, Harm::Truncate, Harm::Flip, Harm::Swap, Harm::Duplicate];
-
-impl Thing {
-    /// Its name in the table.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Descriptor => "descriptor",
-            Self::SlotCopy => "key slot, one copy",
-            Self::Slot => "key slot, both copies",
-            Self::RecordCopy => "client record, one copy",
-            Self::ClientRecord => "client record, both copies",
-            Self::PackData => "pack, its data",
-            Self::PackTable => "pack, its table",
-            Self::TreePack => "tree pack",
-            Self::TreeReferences => "tree pack, references",
-            Self::Manifest => "manifest",
-            Self::Receipt => "receipt",
-            Self::Change => "change",
-            Self::Segment => "segment",
-            Self::StateRun => "state run",
-            Self::Root => "root",
-            Self::Reader => "reader",
-            Self::ClientKeys => "this machine's client keys",
-        }
-    }
-}
-
-impl Harm {
-    /// Its name in the table.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Truncate => "truncate",
-            Self::Flip => "flip",
-            Self::Swap => "swap",
-            Self::Duplicate => "duplicate",
-        }
-    }
-}
+/// Each with its name in the table.
+pub(crate) const HARMS: [(Harm, &str); 5] = [
+    (Harm::Delete, "delete"),
+    (Harm::Truncate, "truncate"),
+    (Harm::Flip, "flip"),
+    (Harm::Swap, "swap"),
+    (Harm::Duplicate, "duplicate"),
+];
 
 /// What was at a place, and what is there since.
 struct Change {

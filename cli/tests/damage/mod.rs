@@ -22,8 +22,8 @@ fn damage_of_any_object_ends_as_the_table_says_and_loses_nothing_else() {
     let only = std::env::var("COPAL_CELL").ok();
     let cells: Vec<(Thing, Harm, Column)> = THINGS
         .iter()
-        .flat_map(|&thing| HARMS.iter().map(move |&harm| (thing, harm)))
-        .flat_map(|(thing, harm)| COLUMNS.iter().map(move |&column| (thing, harm, column)))
+        .flat_map(|&(thing, _)| HARMS.iter().map(move |&(harm, _)| (thing, harm)))
+        .flat_map(|(thing, harm)| COLUMNS.iter().map(move |&(column, _)| (thing, harm, column)))
         .filter(|cell| only.as_ref().is_none_or(|only| format!("{cell:?}").contains(only)))
         .collect();
     let (left, found) = (Mutex::new(cells.iter()), Mutex::new(Table::default()));

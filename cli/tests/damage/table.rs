@@ -38,12 +38,12 @@ impl Table {
 
     fn text(&self) -> String {
         let mut text = String::from("| object | harm |");
-        COLUMNS.iter().for_each(|column| text.push_str(&format!(" {} |", column.name())));
+        COLUMNS.iter().for_each(|(_, heading)| text.push_str(&format!(" {heading} |")));
         text.push_str(&format!("\n|---|---|{}\n", "---|".repeat(COLUMNS.len())));
-        for thing in THINGS {
-            for harm in HARMS {
-                text.push_str(&format!("| {} | {} |", thing.name(), harm.name()));
-                for column in COLUMNS {
+        for (thing, object) in THINGS {
+            for (harm, what) in HARMS {
+                text.push_str(&format!("| {object} | {what} |"));
+                for (column, _) in COLUMNS {
                     text.push_str(&format!(" {} |", self.0[&(thing, harm, column)]));
                 }
                 text.push('\n');

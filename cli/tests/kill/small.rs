@@ -107,9 +107,7 @@ fn a_prune_killed_anywhere_is_gone_on_with() {
 #[test]
 fn a_rebuild_killed_anywhere_is_done_again() {
     let world = World::new();
-    for folder in ["roots", "state", "index"] {
-        fs::remove_dir_all(world.machine.object(folder)).unwrap();
-    }
+    world.machine.lose_index();
     after_deaths(&world.machine, every(1), with_key(&["rebuild-index"]), |machine, label| {
         machine.ok(&["rebuild-index"]);
         assert_sound(&machine, label);

@@ -17,13 +17,15 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use ran::{Ran, Run};
+pub(crate) use ran::{Ran, Run, run_by};
 pub(crate) use running::{Running, signal, until, wait};
 pub(crate) use small::tiny_packs;
 pub(crate) use tree::{Image, assert_same, files, image, name, set_xattr};
 pub(crate) use volume::{Volume, needs_root};
 
 pub(crate) const PASSPHRASE: &str = "correct horse";
+/// The program.
+pub(crate) const COPAL: &str = env!("CARGO_BIN_EXE_copal");
 
 /// A machine with a repository. Commands open it with a key file, which takes no time; unless told otherwise.
 pub(crate) struct Machine {
@@ -167,7 +169,7 @@ impl Machine {
 
     /// A command without any secret.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
+        let mut command = Command::new(COPAL);
         command.args(arguments).current_dir(self.directory.path()).env_clear();
         command.env("HOME", self.path("home")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("COPAL_REPOSITORY", "repository").env("COPAL_HOST", "laptop").env("TZ", "UTC");
@@ -251,11 +253,24 @@ impl Machine {
         self.replace(object, &bytes);
     }
 
+    /// Loses all that `rebuild-index` makes again.
+    pub(crate) fn lose_index(&self) {
+        for folder in ["roots", "state", "index"] {
+            fs::remove_dir_all(self.object(folder)).unwrap();
+        }
+    }
+
     /// Changes one byte of an object behind everyone's back.
     pub(crate) fn flip(&self, object: &str, at: usize) {
         let mut bytes = fs::read(self.object(object)).unwrap();
         bytes[at] ^= 1;
         self.replace(object, &bytes);
+    }
+
+    /// A file that the machine keeps of the repository.
+    pub(crate) fn kept(&self, name: &str) -> PathBuf {
+        let kept = files(&self.path("home/.local/state/copal"));
+        kept.into_iter().find(|file| file.ends_with(name)).unwrap_or_else(|| panic!("no {name} is kept"))
     }
 
     /// Puts other bytes in an object's place.

@@ -1,5 +1,6 @@
 //! What comes of a command that runs to its end.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
@@ -33,6 +34,16 @@ impl Run for Command {
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         Ran::of(child.wait_with_output().unwrap())
     }
+}
+
+/// A command of a machine, run by another program: its arguments follow these words, and its directory and variables
+/// stay.
+pub(crate) fn run_by(program: impl AsRef<OsStr>, words: &[&str], command: &Command) -> Command {
+    let mut other = Command::new(program);
+    other.args(words).args(command.get_args()).env_clear();
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    other.current_dir(command.get_current_dir().expect("a machine's commands run in its directory"));
+    other
 }
 
 impl Ran {

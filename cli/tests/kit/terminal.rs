@@ -1,19 +1,12 @@
 //! A terminal of its own for a command.
 
-use std::process::Command;
-
-use super::{Machine, Run};
+use super::{COPAL, Machine, Run, run_by};
 
 impl Machine {
     /// Runs a command with the key file on a terminal, where a person types this after the first question; gives its
     /// exit code and what the screen showed.
     pub(crate) fn on_terminal(&self, arguments: &[&str], typed: &str) -> (i32, String) {
-        let plain = self.with_key(arguments);
-        let mut python = Command::new("python3");
-        python.args(["-c", ON_TERMINAL, typed]).arg(plain.get_program()).args(plain.get_args());
-        python.current_dir(self.directory.path()).env_clear();
-        python.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let ran = python.ran();
+        let ran = run_by("python3", &["-c", ON_TERMINAL, typed, COPAL], &self.with_key(arguments)).ran();
         (ran.code, String::from_utf8_lossy(&ran.out).into_owned())
     }
 }

@@ -7,17 +7,9 @@ use std::time::{Duration, SystemTime};
 use copal_format::enrollment::Enrollment;
 use copal_format::time::Time;
 
-use super::world::{enroll, join, joined, managed, other, upload, with_camera};
+use super::world::{enroll, join, joined, managed, other, row, rows, upload, with_camera};
 use crate::key::unread;
 use crate::kit::{Machine, PASSPHRASE, Run, text};
-
-fn rows(owner: &Machine) -> Vec<serde_json::Value> {
-    owner.json(&["client", "list"]).as_array().unwrap().clone()
-}
-
-fn row(owner: &Machine, name: &str) -> serde_json::Value {
-    rows(owner).into_iter().find(|row| row["name"] == name).unwrap()
-}
 
 #[test]
 fn an_enrollment_is_one_line_with_a_picture_beside_it_for_people_only() {
@@ -73,10 +65,9 @@ fn a_link_to_nowhere_enrolls_nobody() {
 #[test]
 fn a_write_only_machine_joins_without_a_passphrase_and_keeps_its_keys_to_itself() {
     let (owner, machine) = with_camera();
-    let kept = machine.path("home/.local/state/copal");
-    let directory = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let enrolled = machine.kept("enrolled");
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&directory), mode(&directory.join("enrolled"))), (0o700, 0o600));
+    assert_eq!((mode(enrolled.parent().unwrap()), mode(&enrolled)), (0o700, 0o600));
     let row = row(&owner, "camera");
     assert_eq!((&row["role"], &row["joined"], &row["shared"]), (&"write-only".into(), &true.into(), &false.into()));
     assert!(row["last_manifest"].is_null() && row["revoked"].is_null(), "{row}");
@@ -282,9 +273,7 @@ fn a_revoked_machine_saves_nothing_more_and_what_it_saved_stays() {
 
 #[test]
 fn a_machine_revokes_itself_only_on_purpose_and_may_join_again() {
-    let machine = Machine::new();
-    machine.write("file", "1");
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", "1")]);
     let ran = machine.run(&["client", "revoke", "laptop"]).exits(2);
     assert!(ran.err.contains("this machine's own client") && ran.err.contains("--own"), "{ran}");
     machine.backup(&[]);

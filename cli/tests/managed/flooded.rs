@@ -4,7 +4,7 @@ use copal_format::id::ClientId;
 use copal_format::layout;
 use copal_format::receipt::{Outcome, Receipt};
 
-use super::world::{upload, with_camera};
+use super::world::{row, upload, with_camera};
 use crate::kit::text;
 
 #[test]
@@ -13,11 +13,7 @@ fn behind_a_flood_of_rejected_manifests_the_newest_snapshot_tells_the_last_good_
     machine.write("file", "text");
     upload(&machine, &[]).ok();
     owner.ok(&["ingest"]);
-    let listed = || {
-        let rows = owner.json(&["client", "list"]);
-        rows.as_array().unwrap().iter().find(|row| row["name"] == "camera").unwrap().clone()
-    };
-    let before = listed();
+    let before = row(&owner, "camera");
     let client = ClientId::from_hex(&text(&before["id"])).unwrap();
     for number in 2..=200 {
         std::fs::write(owner.object(&layout::manifest(client, number)), "?").unwrap();
@@ -28,7 +24,7 @@ fn behind_a_flood_of_rejected_manifests_the_newest_snapshot_tells_the_last_good_
     let bytes = std::fs::read(owner.object(&name)).unwrap();
     let rejected = Receipt::decode(client, 100, &bytes).unwrap();
     owner.replace(&name, &Receipt { outcome: Outcome::Accepted, ..rejected }.encode());
-    assert_eq!(listed(), before);
+    assert_eq!(row(&owner, "camera"), before);
     assert_eq!(owner.json(&["client", "revoke", "camera"])["last_good"], 1);
     owner.replace(&name, &bytes);
     owner.run(&["rebuild-index"]);

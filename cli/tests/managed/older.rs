@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::world::{join, other, upload, with_camera};
+use super::world::{join, other, row, upload, with_camera};
 use crate::kit::{Harm, Machine, Run};
 
 /// Machines that have seen version 2, and a store that shows version 1 again.
@@ -67,7 +67,6 @@ fn a_descriptor_made_from_client_records_shares_the_domain_of_the_client_that_wa
     owner.ok(&["client", "revoke", "laptop", "--own"]);
     fs::remove_dir_all(owner.object("copal")).unwrap();
     owner.run(&["repair"]);
-    let listed = owner.json(&["client", "list"]);
-    let row = |name: &str| listed.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
-    assert_eq!((&row("laptop")["shared"], &row("desk")["shared"]), (&true.into(), &false.into()));
+    let shared = ["laptop", "desk"].map(|name| row(&owner, name)["shared"] == true);
+    assert_eq!(shared, [true, false]);
 }

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) use crate::kit::Running;
@@ -45,6 +46,16 @@ pub(crate) fn with_camera() -> (Machine, Machine) {
     let owner = managed();
     let camera = joined(&owner, "camera", "write-only");
     (owner, camera)
+}
+
+/// What the owner's list of clients says of each.
+pub(crate) fn rows(owner: &Machine) -> Vec<Value> {
+    owner.json(&["client", "list"]).as_array().unwrap().clone()
+}
+
+/// What it says of the client of this name.
+pub(crate) fn row(owner: &Machine, name: &str) -> Value {
+    rows(owner).into_iter().find(|row| row["name"] == name).unwrap()
 }
 
 /// Another machine, which reaches the repository of the first under the same name.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::world::{assert_restored, joined, serve_until, upload, with_camera};
+use super::world::{assert_restored, joined, row, serve_until, upload, with_camera};
 use crate::kit::{Harm, Machine, Ran, Run, Running, noise, number, text};
 
 /// An owner, a machine that has saved three files, and what the service knows of it.
@@ -317,8 +317,7 @@ fn a_repository_of_another_owner_in_its_place_gets_nothing() {
 #[test]
 fn damaged_credentials_are_named_and_nobody_is_asked_for_a_passphrase() {
     let (_owner, machine) = saved();
-    let state = machine.path("home/.local/state/copal");
-    let file = fs::read_dir(state).unwrap().next().unwrap().unwrap().path().join("enrolled");
+    let file = machine.kept("enrolled");
     let mut bytes = fs::read(&file).unwrap();
     bytes[20] ^= 1;
     fs::write(&file, bytes).unwrap();
@@ -331,7 +330,5 @@ fn its_manifests_name_its_own_domain() {
     let (owner, _machine) = saved();
     let manifest = owner.names("manifests/").remove(0);
     let shown = owner.json(&["cat", &manifest]);
-    let row = owner.json(&["client", "list"]);
-    let domain = row.as_array().unwrap().iter().find(|row| row["name"] == "camera").unwrap()["domain"].clone();
-    assert_eq!(text(&shown["domain"]), text(&domain));
+    assert_eq!(text(&shown["domain"]), text(&row(&owner, "camera")["domain"]));
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::kit::{Machine, Running, text};
+use crate::kit::{COPAL, Machine, Running, run_by, text};
 
 /// `copal mount` of a machine's repository.
 pub(crate) struct Mounted {
@@ -32,11 +32,8 @@ impl Mounted {
     /// Serves by WebDAV in a process that may open few files.
     pub(crate) fn serve_with_few_files(machine: &Machine, files: u32) -> Self {
         let plain = machine.with_key(&["mount", "--json", "--webdav"]);
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--nofile={files}:{files}")).arg(plain.get_program()).args(plain.get_args());
-        command.current_dir(machine.path("")).env_clear();
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Self::of(command, PathBuf::new())
+        let limit = format!("--nofile={files}:{files}");
+        Self::of(run_by("prlimit", &[&limit, COPAL], &plain), PathBuf::new())
     }
 
     fn run(machine: &Machine, arguments: &[&str], directory: PathBuf) -> Self {

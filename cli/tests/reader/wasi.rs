@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::runtime::{self, Given, reader_file};
 use crate::golden::comparison::{comparable, is_root, plain, read};
 use crate::kit::listing::{everything, listing};
-use crate::kit::{Machine, PASSPHRASE, Ran, Run, copy, files, noise};
+use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, copy, files, noise};
 
 #[test]
 fn every_snapshot_of_the_golden_repository_comes_out_of_its_archive_as_it_was() {
@@ -143,7 +143,9 @@ fn what_can_be_derived_or_has_a_copy_is_restored() {
             let mut bytes = fs::read(&segment).unwrap();
             let half = bytes.len() / 2;
             bytes[half..].fill(0xee);
-            rewrite(&segment, &bytes);
+            // Objects are made without the right to be written.
+            fs::remove_file(&segment).unwrap();
+            fs::write(&segment, &bytes).unwrap();
         }
     };
     let harms: [&dyn Fn(&Path); 4] = [
@@ -164,11 +166,7 @@ fn what_can_be_derived_or_has_a_copy_is_restored() {
 #[test]
 fn a_lost_tree_is_told() {
     let place = Place::made();
-    for pack in files(&place.path("repository/packs")) {
-        if fs::read(&pack).unwrap()[9] == 1 {
-            fs::remove_file(pack).unwrap();
-        }
-    }
+    place.machine.packs(1).iter().for_each(|pack| place.machine.damage(pack, Harm::Delete));
     let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
     assert_eq!(ran.code, 4);
     assert!(ran.err.contains("lost: entries"), "{}", ran.err);
@@ -177,12 +175,7 @@ fn a_lost_tree_is_told() {
 #[test]
 fn damage_is_passed_and_what_it_hits_is_named() {
     let place = Place::made();
-    let packs = files(&place.path("repository/packs"));
-    let largest = packs.iter().max_by_key(|pack| fs::metadata(pack).unwrap().len()).unwrap();
-    let mut bytes = fs::read(largest).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    rewrite(largest, &bytes);
+    place.machine.damage(&place.machine.packs(0)[0], Harm::Flip);
     let before = place.tree("source", true);
     for way in [vec!["restore", "repository", "out"], vec!["restore", "repository", "--tar", "-"]] {
         let place = Place::of(&place);
@@ -344,10 +337,4 @@ fn without_holes(entries: &[Value]) -> Vec<Value> {
 
 pub(crate) fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
-}
-
-/// Objects are made without the right to be written.
-fn rewrite(file: &Path, bytes: &[u8]) {
-    fs::remove_file(file).unwrap();
-    fs::write(file, bytes).unwrap();
 }

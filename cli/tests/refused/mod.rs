@@ -4,7 +4,6 @@
 mod rejected;
 mod restored;
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::kill::{at_points, every, with_key};
-use crate::kit::{Machine, Ran, Run, Volume, noise, number};
+use crate::kit::{COPAL, Machine, Ran, Run, Volume, noise, number, run_by};
 
 /// A machine with one snapshot, and with something new to save.
 fn machine() -> Machine {
@@ -116,14 +115,8 @@ fn a_file_larger_than_the_system_takes_ends_with_its_name() {
     let machine = machine();
     // Blocks of 512 or 1,024 bytes, as the shell has it: smaller than the pack either way.
     let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
-    let mut limited = machine.with_key(&[]);
-    let program = limited.get_program().to_owned();
-    let mut shell = Command::new("sh");
-    shell.args([OsStr::new("-c"), OsStr::new(script), &program]).args(["backup", "source"]);
-    shell.current_dir(machine.path("")).env_clear();
-    let known = limited.env("PATH", "/bin:/usr/bin").get_envs();
-    shell.envs(known.filter_map(|(name, value)| Some((name, value?))));
-    fails(shell.ran(), "cannot create packs/", "ulimit -f", "a limit of file sizes");
+    let ran = run_by("sh", &["-c", script, COPAL], &machine.with_key(&["backup", "source"])).ran();
+    fails(ran, "cannot create packs/", "ulimit -f", "a limit of file sizes");
     goes_on(&machine, "a limit of file sizes");
 }
 
@@ -281,7 +274,7 @@ impl<'a> Reader<'a> {
         fs::create_dir(machine.path("mine")).unwrap();
         // Where it was built, not everybody may go. Not copied by this process: whoever has it open for writing, like a
         // child that another thread is about to start, keeps it from being run.
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(machine.path("mine/copal")).status();
+        let copied = Command::new("cp").arg(COPAL).arg(machine.path("mine/copal")).status();
         assert!(copied.unwrap().success());
         if is_root {
             std::os::unix::fs::chown(machine.path("mine"), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -291,10 +284,7 @@ impl<'a> Reader<'a> {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let like = self.machine.with_key(words);
-        let mut command = Command::new(self.machine.path("mine/copal"));
-        command.args(like.get_args()).current_dir(self.machine.path("")).env_clear();
-        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut command = run_by(self.machine.path("mine/copal"), &[], &self.machine.with_key(words));
         command.env("HOME", self.machine.path("mine"));
         if self.is_root {
             command.uid(NOBODY).gid(NOBODY);

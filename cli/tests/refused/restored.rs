@@ -1,25 +1,18 @@
 //! A restore without the room or the rights that it needs restores the rest, and names what is missing.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use super::{NOBODY, Reader, machine};
-use crate::kit::{Machine, Run, needs_root, noise, number};
+use crate::kit::{COPAL, Machine, Run, needs_root, noise, number, run_by};
 
 #[test]
 fn a_restore_into_a_full_place_names_what_is_missing() {
     let machine = machine();
     machine.backup(&[]);
     let script = "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"";
-    let mut shell = Command::new("sh");
-    let program = machine.with_key(&[]).get_program().to_owned();
-    shell.args([OsStr::new("-c"), OsStr::new(script), &program]);
-    shell.args(["restore", "latest:source", "-t", "out"]).current_dir(machine.path("")).env_clear();
-    let known = machine.with_key(&[]);
-    shell.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = shell.ran().exits(3);
+    let restore = machine.with_key(&["restore", "latest:source", "-t", "out"]);
+    let ran = run_by("sh", &["-c", script, COPAL], &restore).ran().exits(3);
     assert!(ran.err.contains("source/new"), "{ran}");
     assert_eq!(fs::read(machine.path("out/old")).unwrap(), noise(1, 100_000), "what has room is there");
     let again = machine.restore(&[]).ok();

@@ -246,9 +246,7 @@ fn a_replica_that_is_ended_is_a_repository_that_takes_backups_prunes_and_rebuild
     alone.ok(&["forget", &held[0]]);
     alone.ok(&["prune", "--grace", "0s"]);
     alone.ok(&["check", "--full"]);
-    for folder in ["roots", "state", "index"] {
-        fs::remove_dir_all(alone.object(folder)).unwrap();
-    }
+    alone.lose_index();
     alone.ok(&["rebuild-index"]);
     alone.ok(&["check", "--full"]);
     assert_eq!(alone.snapshots().len(), held.len());

@@ -37,9 +37,7 @@ fn damage_is_passed_by_and_every_file_it_hits_is_named() {
 
 #[test]
 fn a_file_of_which_nothing_can_be_read_does_not_replace_what_is_there() {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 100_000));
-    machine.backup(&[]);
+    let machine = Machine::saved([("file", noise(1, 100_000))]);
     fs::create_dir(machine.path("out")).unwrap();
     fs::write(machine.path("out/file"), "mine").unwrap();
     machine.damage(&machine.packs(0)[0], Harm::Delete);

@@ -8,14 +8,11 @@ use std::process::Command;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, linkat, makedev, mknodat};
 
 use super::{is_root, set_mtime};
-use crate::kit::{Machine, Ran, Run, Volume, needs_root, noise, number};
+use crate::kit::{COPAL, Machine, Ran, Run, Volume, needs_root, noise, number, run_by};
 
 #[test]
 fn metadata_that_root_cannot_set_on_a_locked_file_is_an_error() {
-    let machine = Machine::new();
-    machine.write("locked", "1");
-    machine.write("other", "2");
-    machine.backup(&[]);
+    let machine = Machine::saved([("locked", "1"), ("other", "2")]);
     let volume = Volume::mount(&machine, "out", &["mkfs.ext4", "-q"]);
     machine.restore(&[]).ok();
     for name in ["locked", "other"] {
@@ -76,8 +73,7 @@ fn other_names_of_a_file_get_its_content_if_its_first_names_cannot_be_made() {
 
 #[test]
 fn where_many_names_of_a_file_cannot_be_made_each_of_the_others_is_a_file_of_its_own() {
-    let machine = Machine::new();
-    machine.write("n0", noise(1, 300_000));
+    let machine = Machine::with([("n0", noise(1, 300_000))]);
     for at in 1..10 {
         fs::hard_link(machine.source("n0"), machine.source(format!("n{at}"))).unwrap();
     }
@@ -139,12 +135,9 @@ fn a_directory_that_is_closed_to_its_owner_stays_so_where_nothing_is_overwritten
 
 /// Runs a command without the rights of root, as a user to whom the whole machine belongs from now on.
 fn without_privileges(machine: &Machine, words: &[&str]) -> Ran {
-    let like = machine.with_key(words);
     // The directory of the program may be closed to others.
-    Command::new("cp").arg(env!("CARGO_BIN_EXE_copal")).arg(machine.path("copal")).ran().ok();
-    let mut command = Command::new(machine.path("copal"));
-    command.args(like.get_args()).current_dir(machine.path("")).env_clear();
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Command::new("cp").arg(COPAL).arg(machine.path("copal")).ran().ok();
+    let mut command = run_by(machine.path("copal"), &[], &machine.with_key(words));
     if is_root() {
         Command::new("chown").args(["-R", "12000:12000"]).arg(machine.path("")).ran().ok();
         command.uid(12_000).gid(12_000);
@@ -154,11 +147,7 @@ fn without_privileges(machine: &Machine, words: &[&str]) -> Ran {
 
 #[test]
 fn each_file_below_a_directory_that_cannot_be_made_is_named() {
-    let machine = Machine::new();
-    machine.write("a/b/one", "1");
-    machine.write("a/two", "2");
-    machine.write("z", "3");
-    machine.backup(&[]);
+    let machine = Machine::saved([("a/b/one", "1"), ("a/two", "2"), ("z", "3")]);
     fs::create_dir(machine.path("out")).unwrap();
     fs::write(machine.path("out/a"), "mine").unwrap();
     let run = machine.restore(&["--overwrite", "never"]).exits(3);

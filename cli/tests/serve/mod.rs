@@ -10,11 +10,12 @@ mod stolen;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use copal_format::pack;
 
-use crate::kit::{Harm, Machine, PASSPHRASE, Run, Running, assert_same, noise, until};
+use crate::kit::{COPAL, Harm, Machine, PASSPHRASE, Run, Running, assert_same, noise, until};
 use crate::managed::world::managed;
 use server::{At, Server, get, send};
 
@@ -187,17 +188,19 @@ fn a_new_machine_needs_open_slots_and_then_only_the_passphrase() {
     new(&open.url, &["check", "--full"]).ok();
 }
 
-/// What stands for ssh: it runs the last word in a shell, here.
-fn fake_ssh(machine: &Machine) -> std::path::PathBuf {
-    let path = machine.path("ssh");
-    let copal = env!("CARGO_BIN_EXE_copal");
-    let script = format!(
-        "#!/bin/sh\nfor word; do command=$word; done\nrest=${{command#copal }}\nHOME='{}' exec sh -c \"exec {copal} $rest\"\n",
-        machine.path("server home").display()
-    );
-    fs::write(&path, script).unwrap();
+/// What stands for ssh: a script that knows the command as `$command`.
+fn script(machine: &Machine, name: &str, body: &str) -> PathBuf {
+    let path = machine.path(name);
+    let words = "for word; do command=$word; done";
+    fs::write(&path, format!("#!/bin/sh\n{words}\nrest=${{command#copal }}\ncopal='{COPAL}'\n{body}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
+}
+
+/// What stands for ssh: it runs the last word in a shell, here.
+fn fake_ssh(machine: &Machine) -> PathBuf {
+    let home = machine.path("server home");
+    script(machine, "ssh", &format!("HOME='{}' exec sh -c \"exec $copal $rest\"", home.display()))
 }
 
 #[test]
@@ -337,9 +340,7 @@ fn a_repository_that_changes_its_owner_is_not_served() {
     drop(Server::start(&machine, &[]));
     let named = machine.command(&["serve", "--owner-fingerprint", &"00".repeat(32)]).ran();
     assert!(named.code != 0 && named.err.contains("was expected"), "{named}");
-    let states = machine.path("home/.local/state/copal");
-    let state = fs::read_dir(states).unwrap().next().unwrap().unwrap().path();
-    fs::write(state.join("owner"), "11".repeat(32)).unwrap();
+    fs::write(machine.kept("owner"), "11".repeat(32)).unwrap();
     let changed = machine.command(&["serve"]).ran();
     assert!(changed.code != 0 && changed.err.contains("was expected"), "{changed}");
 }

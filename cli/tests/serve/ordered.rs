@@ -1,24 +1,13 @@
 //! Jobs that a machine orders over ssh: they run beside the repository, without a key.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::fake_ssh;
+use super::{fake_ssh, script};
 use crate::kit::{Harm, Machine, Ran, Run, Running, noise, number, texts, until};
 use crate::managed::world::managed;
-
-/// What stands for ssh: a script that knows the command as `$command`.
-fn script(machine: &Machine, name: &str, body: &str) -> PathBuf {
-    let path = machine.path(name);
-    let copal = env!("CARGO_BIN_EXE_copal");
-    let words = "for word; do command=$word; done";
-    fs::write(&path, format!("#!/bin/sh\n{words}\nrest=${{command#copal }}\ncopal='{copal}'\n{body}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
-}
 
 /// A command of a machine that reaches the repository of another by ssh alone.
 fn over(ssh: &PathBuf, owner: &Machine, machine: &Machine, words: &[&str]) -> Command {

@@ -46,9 +46,7 @@ impl At for Machine {
 
 /// The keys of the client that a machine is.
 pub(crate) fn client_of(machine: &Machine) -> (ClientId, ClientKeys) {
-    let states = machine.path("home/.local/state/copal");
-    let mut files = fs::read_dir(states).unwrap().map(|entry| entry.unwrap().path().join("client"));
-    let bytes = files.find_map(|path| fs::read(path).ok()).expect("the machine is a client");
+    let bytes = fs::read(machine.kept("client")).unwrap();
     let id = ClientId::from_slice(&bytes[1..17]).unwrap();
     (id, ClientKeys::from_bytes(bytes[17..81].try_into().unwrap()))
 }

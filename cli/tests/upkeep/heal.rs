@@ -38,8 +38,7 @@ fn damage_of_what_was_forgotten_and_the_policy_keeps_is_told_by_every_check() {
         assert!(code == 4 && report.to_string().contains(&snapshot), "{how}: {report}");
     }
     machine.backup(&[]);
-    let (code, report) = machine.check(&["--full"]);
-    assert_eq!(code, 0, "{report}");
+    machine.ok(&["check", "--full"]);
 }
 
 /// Of a file with many chunks the tree names a list, which may be whole while what it lists is lost.
@@ -53,8 +52,7 @@ fn what_is_lost_of_a_huge_unchanged_file_heals_too() {
     machine.damage(&machine.packs(0)[0], Harm::Delete);
     assert_eq!(machine.check(&[]).0, 4);
     machine.backup(&["--ignore-ctime"]);
-    let (code, report) = machine.check(&["--full"]);
-    assert_eq!(code, 0, "{report}");
+    machine.ok(&["check", "--full"]);
 }
 
 #[test]
@@ -137,8 +135,7 @@ fn receipt_of_a_newer_program(machine: &Machine, name: &str) -> Vec<u8> {
     let body = bytes.len() - 32;
     let hash = ObjectHash::of(&bytes[..body]);
     bytes[body..].copy_from_slice(hash.as_bytes());
-    std::fs::remove_file(machine.object(name)).unwrap();
-    std::fs::write(machine.object(name), &bytes).unwrap();
+    machine.replace(name, &bytes);
     bytes
 }
 
@@ -200,14 +197,11 @@ fn the_index_is_built_again_from_packs_and_manifests() {
     let forgotten = machine.snapshots().remove(0);
     machine.ok(&["forget", &forgotten]);
     let before = machine.json(&["snapshots"]);
-    for folder in ["roots", "state", "index"] {
-        std::fs::remove_dir_all(machine.object(folder)).unwrap();
-    }
+    machine.lose_index();
     let report = machine.json(&["rebuild-index"]);
     assert_eq!((&report["lost"], &report["snapshots"]), (&0.into(), &1.into()), "{report}");
     assert_eq!(machine.json(&["snapshots"]), before);
-    let (code, check) = machine.check(&["--full"]);
-    assert_eq!(code, 0, "{check}");
+    machine.ok(&["check", "--full"]);
     machine.ok(&["undelete", &forgotten]);
     machine.backup(&[]);
     assert_eq!(machine.snapshots().len(), 3);
@@ -221,9 +215,7 @@ fn a_rebuild_names_the_snapshot_that_was_brought_back_and_the_pack_that_it_lacks
     machine.ok(&["undelete", &snapshot]);
     let data = machine.packs(0).remove(0);
     machine.damage(&data, Harm::Delete);
-    for folder in ["roots", "state", "index"] {
-        std::fs::remove_dir_all(machine.object(folder)).unwrap();
-    }
+    machine.lose_index();
     let run = machine.run(&["rebuild-index"]);
     assert_eq!(run.code, 4, "{run}");
     let names_it = run.err.lines().any(|line| line.contains("snapshot") && line.contains("something that it needs"));
@@ -240,9 +232,8 @@ fn a_manifest_that_a_rebuild_leaves_out_is_damage_and_counts_again_once_it_is_me
     let manifest = machine.names("manifests/").pop().unwrap();
     let whole = std::fs::read(machine.object(&manifest)).unwrap();
     let lose = || {
-        for folder in ["roots", "state", "index", "receipts"] {
-            std::fs::remove_dir_all(machine.object(folder)).unwrap();
-        }
+        machine.lose_index();
+        std::fs::remove_dir_all(machine.object("receipts")).unwrap();
     };
     lose();
     machine.damage(&manifest, Harm::Flip);

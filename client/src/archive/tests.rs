@@ -21,6 +21,13 @@ fn sealed(mut block: [u8; BLOCK]) -> [u8; BLOCK] {
     block
 }
 
+/// A header of a member without content, with other bytes from `at` on.
+fn header_with(name: &[u8], kind: u8, at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut block: [u8; BLOCK] = *member(name, kind, b"").first_chunk().unwrap();
+    block[at..at + bytes.len()].copy_from_slice(bytes);
+    sealed(block).to_vec()
+}
+
 fn record(key: &str, value: &[u8]) -> Vec<u8> {
     let length =
         (0..).find(|length: &usize| *length == key.len() + value.len() + 3 + length.to_string().len()).unwrap();
@@ -90,9 +97,7 @@ fn records_for_all_members_count_until_others_do() {
 
 #[test]
 fn only_files_have_content_and_old_directories_end_in_a_slash() {
-    let mut link = member(b"link", b'1', b"");
-    link[124..135].copy_from_slice(b"00000000777");
-    let link = sealed(*link.first_chunk().unwrap()).to_vec();
+    let link = header_with(b"link", b'1', 124, b"00000000777");
     let archive = ended(&[link, member(b"old/", 0, b"2"), member(b"file", 0, b"1")]);
     let kinds: Vec<_> = read(&archive).unwrap().into_iter().map(|(member, content)| (member.kind, content)).collect();
     let expected = [
@@ -123,9 +128,8 @@ fn numbers_are_octal_or_binary() {
     assert_eq!((member.uid, member.mtime), (15, Time::from_unix(8, 0)));
     let member = with([0x80, 0, 0, 0, 1, 0, 0, 0], [&[0xff; 11][..], &[0xfe]].concat().try_into().unwrap());
     assert_eq!((member.uid, member.mtime), (1 << 24, Time::from_unix(-2, 0)));
-    let mut block: [u8; BLOCK] = *self::member(b"a", b'0', b"").first_chunk().unwrap();
-    block[124..136].copy_from_slice(&[0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3]);
-    assert!(read(&ended(&[sealed(block).to_vec()])).is_err(), "2^64 + 3 bytes");
+    let large = header_with(b"a", b'0', 124, &[0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3]);
+    assert!(read(&ended(&[large])).is_err(), "2^64 + 3 bytes");
 }
 
 #[test]
@@ -160,9 +164,8 @@ fn whatever_byte_is_changed_nothing_panics_and_no_header_is_believed() {
 #[test]
 fn what_claims_to_be_long_takes_no_memory() {
     for kind in *b"LKxg" {
-        let mut block: [u8; BLOCK] = *member(b"a", kind, b"").first_chunk().unwrap();
-        block[124..136].copy_from_slice(&[0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
-        assert!(matches!(read(&sealed(block)), Err(ArchiveError::Malformed { .. })));
+        let long = header_with(b"a", kind, 124, &[0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        assert!(matches!(read(&long), Err(ArchiveError::Malformed { .. })));
     }
     let map = b"99999999999\n".to_vec();
     let records = [record("GNU.sparse.major", b"1"), record("GNU.sparse.realsize", b"9")].concat();
@@ -193,29 +196,26 @@ fn maps_of_holes_that_do_not_fit_cost_only_their_member() {
         assert_eq!(faults, [true, false], "{size} {map}");
     }
     // A map in blocks of its own, of more parts than are held.
-    let mut block: [u8; BLOCK] = *member(b"a", b'S', b"").first_chunk().unwrap();
-    block[482] = 1;
+    let sparse = header_with(b"a", b'S', 482, &[1]);
     let mut more = [b'0'; BLOCK];
     let mut maps: Vec<u8> = std::iter::repeat_n(more, (1 << 20) / 21 + 2).flatten().collect();
     more[504] = 0;
     maps.extend(more);
-    let archive = ended(&[sealed(block).to_vec(), maps, member(b"b", b'0', b"b")]);
+    let archive = ended(&[sparse, maps, member(b"b", b'0', b"b")]);
     assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
 }
 
 #[test]
 fn content_is_never_taken_for_members_where_a_bad_header_hides_how_much_of_it_there_is() {
     let inner = member(b"smuggled", b'0', b"1");
-    let mut of_no_size: [u8; BLOCK] = *member(b"large", b'0', b"").first_chunk().unwrap();
-    of_no_size[124..136].fill(b'0');
+    let of_no_size = header_with(b"large", b'0', 124, &[b'0'; 12]);
     let size = record("size", inner.len().to_string().as_bytes());
     let records = [b"99 path=short\n".to_vec(), size].concat();
-    let archive = ended(&[member(b"x", b'x', &records), sealed(of_no_size).to_vec(), inner.clone()]);
+    let archive = ended(&[member(b"x", b'x', &records), of_no_size, inner.clone()]);
     assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
     // An old sparse file whose map goes on in the block that looks like a member.
-    let mut sparse: [u8; BLOCK] = *member(b"sparse", b'S', b"").first_chunk().unwrap();
-    sparse[482] = 1;
-    let archive = ended(&[member(b"x", b'x', &record("GNU.sparse.size", b"none")), sealed(sparse).to_vec(), inner]);
+    let sparse = header_with(b"sparse", b'S', 482, &[1]);
+    let archive = ended(&[member(b"x", b'x', &record("GNU.sparse.size", b"none")), sparse, inner]);
     assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
 }
 
@@ -233,9 +233,7 @@ fn numbers_that_are_none_cost_only_their_member_and_times_out_of_range_are_clamp
     let archive = ended(&[member(b"nowhere", b'2', b""), next.clone()]);
     assert_eq!(read(&archive).unwrap().iter().filter(|(member, _)| member.fault.is_some()).count(), 1);
     for field in [100, 108, 116, 136, 329] {
-        let mut block: [u8; BLOCK] = *member(b"a", b'3', b"").first_chunk().unwrap();
-        block[field..field + 4].copy_from_slice(b"none");
-        let found = read(&ended(&[sealed(block).to_vec(), next.clone()])).unwrap();
+        let found = read(&ended(&[header_with(b"a", b'3', field, b"none"), next.clone()])).unwrap();
         assert_eq!(
             found.iter().map(|(member, _)| member.fault.is_some()).collect::<Vec<_>>(),
             [true, false],

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
-use copal_engine::read::{CopyFault, Session, SessionFault, sealed_by};
-use copal_format::block::{BlockError, OpenBlock, OpenTools};
+use copal_engine::read::{CopyFault, Session, sealed_by};
+use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::{ChunkId, DomainId, PackId};
 use copal_format::index::Location;
 use copal_format::keys::owner::OwnerSecret;
@@ -100,20 +100,8 @@ impl From<JobError> for CopyError {
     }
 }
 
-impl From<BlockError> for CopyError {
-    fn from(error: BlockError) -> Self {
-        CopyError::Damaged(error.to_string())
-    }
-}
-
 impl From<CopyFault> for CopyError {
     fn from(fault: CopyFault) -> Self {
-        CopyError::Damaged(fault.to_string())
-    }
-}
-
-impl From<SessionFault> for CopyError {
-    fn from(fault: SessionFault) -> Self {
         CopyError::Damaged(fault.to_string())
     }
 }
@@ -181,7 +169,8 @@ impl BlockReader {
         let table = self.table(place, pack, pack_length)?;
         let (row, session) = sealed_by(&table, offset)?;
         let cipher = self.cipher(session)?;
-        Ok(OpenBlock::open(&cipher, kind, row.counter, stored, tools)?)
+        OpenBlock::open(&cipher, kind, row.counter, stored, tools)
+            .map_err(|error| CopyError::Damaged(error.to_string()))
     }
 
     /// The table of a pack; read once.
@@ -235,7 +224,8 @@ impl BlockReader {
         if let Some(cipher) = ciphers.get(record) {
             return Ok(cipher.clone());
         }
-        let Session { cipher, .. } = Session::open(&self.owner, self.domain, record)?;
+        let session = Session::open(&self.owner, self.domain, record);
+        let Session { cipher, .. } = session.map_err(|fault| CopyError::Damaged(fault.to_string()))?;
         ciphers.insert(record.to_vec(), cipher.clone());
         Ok(cipher)
     }
