@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use copal_format::id::ChunkId;
 use copal_format::tree::{Content, Entry, Piece};
-use copal_store::{Key, Store, StoreError, list_all};
+use copal_store::{Key, Listed, Store, StoreError, list_all};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -80,7 +80,7 @@ impl Restic {
             return Err(ResticError::Version(config.version));
         }
         let (mut index, mut problems) = (Index::default(), Vec::new());
-        for listed in wait(list_all(store.as_ref(), "index/"))? {
+        for listed in files(store.as_ref(), "index/")? {
             let object = listed.key.as_str();
             match opened(store.as_ref(), &key, object, FILE_MAX) {
                 Ok(text) if index.add(&text) => {}
@@ -101,7 +101,7 @@ impl Restic {
     /// The same. After snapshots that take so many bytes of memory, no further one is read.
     fn snapshots_within(&mut self, most: usize) -> Result<Vec<ResticSnapshot>, ResticError> {
         let (mut snapshots, mut held) = (Vec::<ResticSnapshot>::new(), 0);
-        for listed in wait(list_all(self.store.as_ref(), "snapshots/"))? {
+        for listed in files(self.store.as_ref(), "snapshots/")? {
             let object = listed.key.as_str();
             if held >= most {
                 let why = format!("the descriptions of other snapshots already take {most} bytes of memory");
@@ -190,10 +190,17 @@ impl Originals for Restic {
     }
 }
 
+/// The files of a folder. Others, such as those that a killed restic has left under longer names, are none of restic's.
+fn files(store: &dyn Store, folder: &str) -> Result<Vec<Listed>, StoreError> {
+    let mut listed = wait(list_all(store, folder))?;
+    listed.retain(|listed| listed.key.as_str().strip_prefix(folder).and_then(BlobId::from_hex).is_some());
+    Ok(listed)
+}
+
 /// The master key, from the first key file that the password opens.
 fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> {
     let (mut wrong, mut odd) = (0, None);
-    for listed in wait(list_all(store, "keys/"))?.into_iter().take(MOST_KEYS) {
+    for listed in files(store, "keys/")?.into_iter().take(MOST_KEYS) {
         let object = listed.key.to_string();
         let is_long = listed.stat.length > FILE_MAX;
         let text = if is_long { Ok(Default::default()) } else { wait(store.read(&listed.key)) };
@@ -231,7 +238,8 @@ fn of_object(store: &dyn Store, error: StoreError) -> CopyError {
 /// The text of a file, which has at most so many bytes.
 fn opened(store: &dyn Store, key: &MasterKey, object: &str, most: u64) -> Result<Vec<u8>, CopyError> {
     let damaged = |why: &str| CopyError::Damaged(why.to_owned());
-    if wait(store.stat(&name(object)))?.is_some_and(|stat| stat.length > most) {
+    let found = wait(store.stat(&name(object))).map_err(|error| of_object(store, error))?;
+    if found.is_some_and(|stat| stat.length > most) {
         return Err(damaged("it is longer than any such file"));
     }
     let sealed = wait(store.read(&name(object))).map_err(|error| of_object(store, error))?;

@@ -136,7 +136,9 @@ impl Node<'_> {
 
     fn target(&self) -> Result<Vec<u8>, &'static str> {
         let raw = self.linktarget_raw.as_ref().map(|raw| STANDARD.decode(&**raw));
-        raw.unwrap_or_else(|| Ok(self.linktarget.as_bytes().to_vec())).map_err(|_| "its target is no Base64")
+        let target = raw.unwrap_or_else(|| Ok(self.linktarget.as_bytes().to_vec())).map_err(|_| "its target is no Base64")?;
+        let is_path = !target.is_empty() && !target.contains(&0);
+        is_path.then_some(target).ok_or("its target is empty or has a zero byte")
     }
 
     fn xattrs(&self) -> Result<Xattrs, &'static str> {
@@ -145,6 +147,9 @@ impl Node<'_> {
         let pair = |attribute: &Attribute<'_>| Ok((attribute.name.as_bytes().to_vec(), value(attribute)?));
         let pairs: Result<Vec<_>, base64::DecodeError> = attributes.map(pair).collect();
         let mut pairs = pairs.map_err(|_| "an attribute of it is no Base64")?;
+        if pairs.iter().any(|(name, _)| name.contains(&0)) {
+            return Err("the name of an attribute of it has a zero byte");
+        }
         pairs.sort();
         Ok(pairs)
     }

@@ -94,11 +94,14 @@ fn what_is_wrong_with_one_entry_costs_only_that_entry() {
         42,
         node("k", "socket"),
         node("l", "symlink"),
+        with("m", "symlink", "linktarget", json!("x\0y")),
+        with("n", "symlink", "linktarget", json!("")),
+        with("o", "fifo", "extended_attributes", json!([{"name": "user.\0", "value": ""}])),
     ]));
     let restic = evil.restic();
     let (paths, troubles) = walked(&restic, &root);
     assert_eq!(paths, ["a", "b", "c", "g", "l"]);
-    assert_eq!(troubles.len(), 9, "{troubles:#?}");
+    assert_eq!(troubles.len(), 12, "{troubles:#?}");
     let absent = restic.chunk(&BlobId::from_hex(&gone).unwrap().chunk(), &mut |_| {});
     assert!(matches!(absent, Err(ReadError::Absent { .. })));
 }
@@ -141,6 +144,29 @@ fn lengths_that_the_index_makes_up_take_no_memory_and_other_content_is_not_belie
     // A frame of Zstandard that says nothing of its length, with many zeros.
     let bomb = zstd::stream::encode_all(std::io::repeat(0).take(64 << 20), 1).unwrap();
     assert_eq!(decompressed(&bomb, 1 << 20), None);
+}
+
+#[test]
+fn what_restic_has_not_named_is_passed_over_and_what_is_no_file_costs_only_itself() {
+    let mut restic = Evil::default().restic();
+    let text = json!({"time": "2020-01-01T00:00:00Z", "tree": "0".repeat(64), "paths": ["/a"]}).to_string();
+    let sealed = MasterKey::zero().seal(text.as_bytes());
+    let object = format!("snapshots/{}", BlobId(Sha256::digest(&sealed).into()));
+    let zeros = "0".repeat(64);
+    for folder in ["keys", "index", "snapshots"] {
+        for named in [zeros.clone(), format!("{zeros}-tmp-123456"), ".DS_Store".into()] {
+            wait(restic.store.create(&name(&format!("{folder}/{named}")), "x".into())).unwrap();
+        }
+        let found: Vec<_> = files(restic.store.as_ref(), &format!("{folder}/")).unwrap();
+        assert_eq!(found.iter().map(|file| file.key.as_str()).collect::<Vec<_>>(), [format!("{folder}/{zeros}")]);
+    }
+    wait(restic.store.create(&name(&object), sealed.into())).unwrap();
+    restic.store = Arc::new(Fault::new(restic.store.clone(), move |call| match call.key.ends_with(&zeros) {
+        true => Fate::FailBefore(StoreError::Obstructed { key: call.key.into() }),
+        false => Fate::Proceed,
+    }));
+    assert_eq!((restic.snapshots().unwrap().len(), restic.problems.len()), (1, 1));
+    assert!(restic.problems[0].1.contains("something else is in its place"), "{:?}", restic.problems);
 }
 
 #[test]
