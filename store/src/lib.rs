@@ -52,6 +52,8 @@ pub mod ssh;
 mod store;
 mod system;
 mod time;
+#[cfg(any(feature = "s3", feature = "opendal"))]
+mod under_way;
 #[cfg(any(feature = "sftp", feature = "opendal"))]
 mod walk;
 #[cfg(feature = "remote")]

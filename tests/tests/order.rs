@@ -3,36 +3,30 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use copal_format::change::{Change, Operation};
+use copal_format::change::Operation;
 use copal_format::client::Role;
-use copal_format::id::{ClientId, ObjectHash};
+use copal_format::id::{ClientId, SnapshotId};
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::manifest::Manifest;
 use copal_format::receipt::{IngestBy, Receipt};
 use copal_format::root::{Deletion, Root};
 use copal_format::state::{DoomedState, RunReader, SnapshotState, State, StateFold};
-use copal_format::time::Time;
 use copal_jobs::compact::compact;
-use copal_jobs::context::JobContext;
 use copal_jobs::faults::{self, Mistake, Windows};
 use copal_jobs::ingest::{Scope, ingest};
-use copal_jobs::prune::{self, prune};
 use copal_jobs::rebuild::rebuild;
-use copal_jobs::view;
-use copal_store::memory::MemoryStore;
+use copal_store::Op;
 use copal_store::record::{Event, Outcome, Record};
-use copal_store::{Op, Store, StoreTime};
-use copal_tests::kit::repository::{key, put};
-use copal_tests::kit::{Client, How, Random, Repository, SeededEntropy, Tree, path};
+use copal_tests::kit::{Client, How, Random, Tree, World, path};
 use futures::executor::block_on;
 
 #[test]
 fn packs_are_stored_before_the_manifest_that_names_them() {
     let life = Life::new(None);
     for (client, number, created) in life.numbered("manifests/") {
-        let bytes = life.read(&created.key);
-        let public = life.keys[&client];
-        let manifest = Manifest::verify(life.repository.owner.repository(), &public, client, number, &bytes).unwrap();
+        let bytes = life.world.read(&created.key);
+        let (repository, public) = (life.world.repository.owner.repository(), life.keys[&client]);
+        let manifest = Manifest::verify(repository, &public, client, number, &bytes).unwrap();
         for (pack, _) in manifest.manifest.packs {
             life.stored_before(&layout::pack(Place::Packs, pack), created);
         }
@@ -55,7 +49,7 @@ fn runs_segments_and_packs_are_stored_before_the_root_that_names_them() {
 fn a_manifest_is_answered_after_the_root_that_decided_it() {
     let life = Life::new(None);
     for (client, number, created) in life.numbered("receipts/") {
-        let receipt = Receipt::decode(client, number, &life.read(&created.key)).unwrap();
+        let receipt = Receipt::decode(client, number, &life.world.read(&created.key)).unwrap();
         life.stored_before(&layout::manifest(client, number), created);
         life.stored_before(&layout::root(receipt.root), created);
     }
@@ -76,41 +70,20 @@ fn what_is_deleted_too_early_is_noticed() {
 
 /// Two clients' backups, prunes, a merge and a rebuild, and every call that was made.
 struct Life {
-    store: Record<MemoryStore>,
+    world: World,
     events: Vec<Event>,
-    repository: Repository,
     keys: BTreeMap<ClientId, [u8; 32]>,
 }
 
 impl Life {
     fn new(fault: Option<Mistake>) -> Self {
         faults::plant(fault, Windows::DESIGN);
-        let (store, entropy, repository) = (Record::new(MemoryStore::new()), SeededEntropy::new(1), Repository::new());
-        store.inner().set_now(StoreTime(1_700_000_000_000_000_000));
-        let mut keys = BTreeMap::new();
-        block_on(async {
-            repository.create(&store).await.unwrap();
-            let job = repository.job(&store, &entropy);
-            let mut clients = Vec::new();
-            for (number, role) in [(1, Role::Full), (2, Role::WriteOnly)] {
-                let client = repository.register(&store, number, role).await.unwrap();
-                keys.insert(client.id, client.keys.manifest_public());
-                clients.push(client);
-            }
-            for round in 0..4 {
-                for client in &clients {
-                    let how = How { split: Some(5), ..How::default() };
-                    client.back_up(&job, &tree(round), &how).await.unwrap();
-                }
-                forget_all_but_newest(&job, &clients[0], round).await;
-                let options = prune::Options { grace: Duration::ZERO, ..prune::Options::new([4_096, 3_072]) };
-                prune(&job, &options).await.unwrap();
-            }
-            compact(&job).await.unwrap();
-            rebuild(&job).await.unwrap();
-        });
+        let world = World::new();
+        let clients = [(1, Role::Full), (2, Role::WriteOnly)].map(|(number, role)| world.register(number, role));
+        let events = recorded(&world, &clients);
         faults::plant(None, Windows::DESIGN);
-        Self { events: store.take(), store, repository, keys }
+        let keys = clients.iter().map(|client| (client.id, client.keys.manifest_public())).collect();
+        Self { world, events, keys }
     }
 
     /// The calls that created objects.
@@ -140,7 +113,7 @@ impl Life {
     fn deleted_too_early(&self) -> Vec<String> {
         let records: Vec<(Deletion, &Event)> = self
             .created("deletions/")
-            .map(|event| (Deletion::decode(&self.read(&event.key)).unwrap(), event))
+            .map(|event| (Deletion::decode(&self.world.read(&event.key)).unwrap(), event))
             .collect();
         let is_due = |deleted: &&Event| {
             !records.iter().any(|(deletion, recorded)| {
@@ -164,36 +137,39 @@ impl Life {
 
     /// A root, and what its runs say together.
     fn state(&self, object: &str) -> (Root, State) {
-        let root = Root::decode(layout::root_number(object).unwrap(), &self.read(object)).unwrap();
+        let root = Root::decode(layout::root_number(object).unwrap(), &self.world.read(object)).unwrap();
         let mut fold = StateFold::default();
         for run in &root.runs {
-            fold.add(&RunReader::parse(&self.read(&layout::state(run.hash))).unwrap()).unwrap();
+            fold.add(&RunReader::parse(&self.world.read(&layout::state(run.hash))).unwrap()).unwrap();
         }
         (root, fold.finish())
     }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        block_on(self.store.inner().read(&key(name))).unwrap().to_vec()
-    }
 }
 
-/// Full clients decide: the other's snapshots go too.
-async fn forget_all_but_newest(job: &JobContext<'_>, client: &Client, number: u64) {
-    let view = view::read(job.store).await.unwrap();
-    let mut kept: Vec<_> = view.state.snapshots.iter().filter(|(_, of)| of.state == SnapshotState::Kept).collect();
-    kept.sort_by_key(|((client, number), _)| (*client, *number));
+/// Makes every call of a life.
+fn recorded(world: &World, clients: &[Client; 2]) -> Vec<Event> {
+    let store = Record::new(&world.store);
+    let job = world.job_of(&store);
+    for round in 0..4 {
+        for client in clients {
+            let how = How { split: Some(5), ..How::default() };
+            block_on(client.back_up(&job, &tree(round), &how)).unwrap();
+        }
+        world.write_change(&clients[0], vec![Operation::Forget(all_but_newest(world))]);
+        block_on(ingest(&job, IngestBy::Client, Scope::Client(clients[0].id), &|_| false)).unwrap();
+        world.prune_on(&store, Duration::ZERO).unwrap();
+    }
+    block_on(compact(&job)).unwrap();
+    block_on(rebuild(&job)).unwrap();
+    store.take()
+}
+
+/// The older snapshots of every client.
+fn all_but_newest(world: &World) -> Vec<SnapshotId> {
+    let view = world.view();
+    let kept: Vec<_> = view.state.snapshots.iter().filter(|(_, of)| of.state == SnapshotState::Kept).collect();
     let is_older = |at: usize| kept.get(at + 1).is_some_and(|later| later.0.0 == kept[at].0.0);
-    let older = (0..kept.len()).filter(|at| is_older(*at)).map(|at| kept[at].1.id).collect();
-    let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
-    let change = Change {
-        number: number + 1,
-        previous: head.map_or(ObjectHash::NONE, |head| head.1),
-        client: client.id,
-        time: Time(0),
-        operations: vec![Operation::Forget(older)],
-    };
-    put(job.store, layout::change(number + 1), change.sign(job.repository, &client.keys.manifest_key())).await.unwrap();
-    ingest(job, IngestBy::Client, Scope::Client(client.id), &|_| false).await.unwrap();
+    (0..kept.len()).filter(|at| is_older(*at)).map(|at| kept[at].1.id).collect()
 }
 
 fn tree(round: u64) -> Tree {

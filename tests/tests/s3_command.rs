@@ -9,7 +9,7 @@ use bytes::Bytes;
 use copal_store::{Store, list_all};
 use copal_tests::kit::lambda::world::until;
 use copal_tests::kit::machine::contents;
-use copal_tests::kit::s3::{Fate, Kind, Lenient, Proxy, Server};
+use copal_tests::kit::s3::{Fate, Kind, Proxy, Server, lenient};
 use futures::executor::block_on;
 
 use crate::sites::machine::Machine;
@@ -49,8 +49,8 @@ fn machine(server: &Server, endpoint: &str, bucket: &str) -> Machine {
 
 #[test]
 fn a_server_that_may_replace_objects_is_refused_by_init() {
-    let (server, lenient) = (Server::start(Kind::Versity), Lenient::start(&["if-none-match"]));
-    let refused = machine(&server, &lenient.endpoint(), &server.bucket()).try_to_init(&[]);
+    let (server, lenient) = (Server::start(Kind::Versity), lenient(&["if-none-match"]));
+    let refused = machine(&server, &lenient.url(), &server.bucket()).try_to_init(&[]);
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success());
     assert!(told.contains("does not honour If-None-Match"), "{told}");

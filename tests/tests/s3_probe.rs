@@ -2,7 +2,7 @@
 
 use copal_store::s3::S3Store;
 use copal_store::{StoreError, list_all};
-use copal_tests::kit::s3::{Fate, Kind, Lenient, Proxy, Server};
+use copal_tests::kit::s3::{Fate, Kind, Proxy, Server, lenient};
 use futures::executor::block_on;
 use std::time::Duration;
 
@@ -44,9 +44,9 @@ fn failures_that_pass_are_no_verdict() {
 }
 
 fn assert_unfit(without: &[&'static str], lack: &str) {
-    let lenient = Lenient::start(without);
+    let lenient = lenient(without);
     let mut config = Server::start(Kind::Versity).config("bucket", "p");
-    config.endpoint = Some(lenient.endpoint());
+    config.endpoint = Some(lenient.url());
     let store = block_on(S3Store::open(config)).expect("a bucket");
     match block_on(store.probe()) {
         Err(StoreError::Unfit { lack: found }) => assert!(found.starts_with(lack), "{found}"),

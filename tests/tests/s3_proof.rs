@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use copal_tests::kit::s3::{Kind, Lenient, Server, tools};
+use copal_tests::kit::s3::{Kind, Server, lenient, tools};
 
 #[test]
 fn versitygw_creates_once() {
@@ -25,8 +25,8 @@ fn is_proven(server: &Server, parts: &[&str], claims: u32) {
 #[test]
 fn a_server_that_replaces_objects_fails_the_proof() {
     let server = Server::start(Kind::Versity);
-    let lenient = Lenient::start(&["if-none-match"]);
-    let proof = prove(&server, &lenient.endpoint(), &["--only", "create-only"]);
+    let lenient = lenient(&["if-none-match"]);
+    let proof = prove(&server, &lenient.url(), &["--only", "create-only"]);
     let said = String::from_utf8_lossy(&proof.stdout);
     for claim in ["a name that is there is not created again", "of eight who create a name at once one does"] {
         assert!(said.contains(&format!("FAILED  {claim}")), "{said}");

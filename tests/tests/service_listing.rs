@@ -1,15 +1,14 @@
 //! Listings: where a listing lacks a pack that is there, no job takes the pack for lost.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use copal_jobs::check::{Depth, check};
 use copal_jobs::error::JobError;
 use copal_jobs::rebuild::rebuild;
+use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
-use copal_store::{Key, ListPage, Op, Stat, Store, StoreError};
+use copal_store::{Key, ListPage, Op, Store, StoreError};
 use copal_tests::kit::{World, files};
 use futures::executor::block_on;
 
@@ -17,48 +16,16 @@ use futures::executor::block_on;
 struct Lacking<'a> {
     store: &'a MemoryStore,
     name: String,
-    /// Whether looking it up fails, as on a disk with a bad sector.
-    is_unreadable: bool,
-}
-
-impl<'a> Lacking<'a> {
-    fn new(store: &'a MemoryStore, name: String) -> Self {
-        Self { store, name, is_unreadable: false }
-    }
 }
 
 #[async_trait]
 impl Store for Lacking<'_> {
-    copal_store::pass_on!(store: create, delete, now);
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.refuse(key, Op::Read)?;
-        self.store.read(key).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.refuse(key, Op::Read)?;
-        self.store.read_range(key, range).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.refuse(key, Op::Stat)?;
-        self.store.stat(key).await
-    }
+    copal_store::pass_on!(store: create, read, read_range, stat, delete, now);
 
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let mut page = self.store.list(prefix, after, limit).await?;
         page.objects.retain(|listed| listed.key.as_str() != self.name);
         Ok(page)
-    }
-}
-
-impl Lacking<'_> {
-    fn refuse(&self, key: &Key, op: Op) -> Result<(), StoreError> {
-        match self.is_unreadable && key.as_str() == self.name {
-            true => Err(StoreError::Io { op, key: self.name.clone(), source: "a bad sector".into() }),
-            false => Ok(()),
-        }
     }
 }
 
@@ -74,7 +41,7 @@ fn a_rebuild_ends_before_it_writes_anything_if_a_listing_lacks_a_pack_that_is_th
     world.lose_state();
     let before = world.names("");
     for name in world.names("packs/") {
-        let ended = block_on(rebuild(&world.job_of(&Lacking::new(&world.store, name))));
+        let ended = block_on(rebuild(&world.job_of(&Lacking { store: &world.store, name })));
         assert!(is_transient(&ended), "{ended:?}");
     }
     assert_eq!(world.names(""), before);
@@ -87,7 +54,7 @@ fn a_prune_does_not_mark_a_pack_as_missing_that_only_a_listing_lacks() {
     let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 4));
     for name in world.names("packs/") {
-        let ended = world.prune_on(&Lacking::new(&world.store, name), Duration::ZERO);
+        let ended = world.prune_on(&Lacking { store: &world.store, name }, Duration::ZERO);
         assert!(is_transient(&ended), "{ended:?}");
     }
     assert!(world.view().state.packs.values().all(|pack| !pack.is_missing));
@@ -99,7 +66,9 @@ fn a_pack_that_cannot_even_be_looked_up_keeps_no_prune_from_its_work_once_a_chec
     let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 4));
     let name = world.names("packs/").remove(0);
-    let store = Lacking { is_unreadable: true, ..Lacking::new(&world.store, name) };
+    let lacking = Lacking { store: &world.store, name: name.clone() };
+    let looks = [Op::Read, Op::ReadRange, Op::Map, Op::Stat];
+    let store = Fault::at(lacking, move |call| call.key == name && looks.contains(&call.op), Fate::broken);
     assert!(world.prune_on(&store, Duration::ZERO).is_err(), "nobody knows yet what is wrong with it");
     block_on(check(&world.job_of(&store), Depth::Structure)).unwrap();
     assert_eq!(world.view().state.packs.values().filter(|pack| pack.is_damaged).count(), 1);

@@ -15,7 +15,7 @@ use copal_format::room::Memory;
 use copal_store::Store;
 
 use super::age::is_young;
-use super::newest::{Newest, NewestRoot};
+use super::newest::NewestRoot;
 use super::problem::Problem;
 use copal_jobs::clients;
 use copal_jobs::context::{Entropy, JobContext};
@@ -37,7 +37,7 @@ pub struct Facts {
 pub(super) struct Known {
     facts: Mutex<Option<(u64, Arc<Facts>)>>,
     clients: Mutex<HashMap<ClientId, (u64, Arc<ClientRecord>)>>,
-    newest: NewestRoot,
+    pub(super) newest: NewestRoot,
 }
 
 /// Reads the newest descriptor; none without one. Fails if an owner is expected and another one has signed it.
@@ -161,16 +161,6 @@ impl Known {
     pub(super) fn doubt_clients(&self) {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.values_mut().for_each(|(since, _)| *since = 0);
-    }
-
-    /// The newest root and its state; none if nothing was written. With `is_fresh`, looks for a newer root now.
-    pub(super) async fn newest(
-        &self,
-        store: &dyn Store,
-        now: u64,
-        is_fresh: bool,
-    ) -> Result<Option<Arc<Newest>>, Problem> {
-        self.newest.get(store, now, is_fresh).await
     }
 }
 

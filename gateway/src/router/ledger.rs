@@ -79,7 +79,7 @@ enum Sought {
 /// One client's part of an account.
 #[derive(Copy, Clone, Debug, Default)]
 struct Share {
-    uploads: usize,
+    uploads: u64,
     today: u64,
     /// Bytes of uploads that have not come in time. They count for this client only.
     missing: u64,
@@ -161,7 +161,7 @@ impl Account {
         for (id, length) in packs {
             let before = self.uploads.get(id);
             let is_own = before.is_some_and(|before| before.client == asker.client);
-            new += usize::from(!is_own);
+            new += u64::from(!is_own);
             let Some(before) = before else { continue };
             // Naming a shorter length for the same pack gains nothing.
             let again = before.length.min(*length);
@@ -186,7 +186,7 @@ impl Account {
     fn add(&mut self, asker: Asker<'_>, id: PackId, length: u64) {
         let before = self.uploads.remove(&id);
         if let Some(before) = before {
-            self.uncount(before, asker.now);
+            self.count(before, asker.now, u64::saturating_sub);
         }
         let new = Allowed { client: asker.client, time: asker.now, length, since: asker.now, sought: Sought::Never };
         let allowed = match before {
@@ -202,7 +202,7 @@ impl Account {
             },
         };
         self.uploads.insert(id, allowed);
-        self.count(allowed, asker.now);
+        self.count(allowed, asker.now, u64::saturating_add);
     }
 
     fn note_sought(&mut self, asker: Asker<'_>, id: PackId, is_there: bool) {
@@ -210,8 +210,8 @@ impl Account {
         let Some(before) = self.uploads.get(&id).copied().filter(|upload| upload.is_overdue(asker)) else { return };
         let upload = Allowed { sought: if is_there { Sought::Found } else { Sought::InVain }, ..before };
         self.uploads.insert(id, upload);
-        self.uncount(before, asker.now);
-        self.count(upload, asker.now);
+        self.count(before, asker.now, u64::saturating_sub);
+        self.count(upload, asker.now, u64::saturating_add);
     }
 
     /// Drops uploads that a root knows or that prune has removed, and sums up again.
@@ -221,28 +221,19 @@ impl Account {
         self.clients.clear();
         self.bytes = 0;
         let left: Vec<Allowed> = self.uploads.values().copied().collect();
-        left.iter().for_each(|allowed| self.count(*allowed, asker.now));
+        left.iter().for_each(|allowed| self.count(*allowed, asker.now, u64::saturating_add));
         self.left = left.len();
         self.swept = (asker.root.to_owned(), asker.now);
     }
 
-    fn count(&mut self, allowed: Allowed, now: u64) {
+    /// Counts an upload, or with a subtraction no longer.
+    fn count(&mut self, allowed: Allowed, now: u64, by: fn(u64, u64) -> u64) {
         let share = self.clients.entry(allowed.client).or_default();
         let bytes = if allowed.sought == Sought::InVain { &mut share.missing } else { &mut self.bytes };
-        *bytes = bytes.saturating_add(allowed.length);
-        share.uploads += 1;
+        *bytes = by(*bytes, allowed.length);
+        share.uploads = by(share.uploads, 1);
         if allowed.is_of_today(now) {
-            share.today = share.today.saturating_add(allowed.length);
-        }
-    }
-
-    fn uncount(&mut self, allowed: Allowed, now: u64) {
-        let share = self.clients.entry(allowed.client).or_default();
-        let bytes = if allowed.sought == Sought::InVain { &mut share.missing } else { &mut self.bytes };
-        *bytes = bytes.saturating_sub(allowed.length);
-        share.uploads = share.uploads.saturating_sub(1);
-        if allowed.is_of_today(now) {
-            share.today = share.today.saturating_sub(allowed.length);
+            share.today = by(share.today, allowed.length);
         }
     }
 }
@@ -261,7 +252,7 @@ impl Allowed {
 }
 
 /// Packs of one client that no root knows; together they may be some terabytes.
-const UPLOADS_MOST: usize = 1 << 16;
+const UPLOADS_MOST: u64 = 1 << 16;
 /// Seconds after which an account is swept again even without a newer root.
 const SWEPT_FOR: u64 = 60;
 /// An account is swept when it has twice as many uploads as the last sweep left, plus this.

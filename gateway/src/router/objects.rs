@@ -149,7 +149,7 @@ pub(super) async fn readable(gateway: &Arc<Gateway>, call: &Call, key: &Key) -> 
         let store = gateway.settings.store.as_ref();
         let mut is_open = false;
         for is_fresh in [false, true] {
-            let newest = gateway.known.newest(store, call.now, is_fresh).await?;
+            let newest = gateway.known.newest.get(store, call.now, is_fresh).await?;
             is_open = newest.is_some_and(|newest| newest.is_open_to(domain, name));
             if is_open {
                 break;

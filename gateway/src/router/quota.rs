@@ -62,7 +62,7 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
         None => Taken::default(),
     };
     let shared = shared.and(written);
-    let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
+    let newest = gateway.known.newest.get(gateway.settings.store.as_ref(), call.now, false).await?;
     let now = Time::from_unix(call.now as i64, 0);
     let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, now, &BTreeMap::new()));
     let of = |most: Option<u64>, used: u64| most.map(|most| json!({ "quota": most, "used": used }));
@@ -152,7 +152,7 @@ async fn note(gateway: &Arc<Gateway>, call: &Call, now: u64, uploads: &[Upload<'
     let listed = in_shares(gateway, role).await?;
     let (written, allowed) = records::of_client(gateway, (id, role), now).await?;
     let allowed = gateway.memory.is_some().then_some(&*allowed);
-    let newest = gateway.known.newest(gateway.settings.store.as_ref(), now, false).await?;
+    let newest = gateway.known.newest.get(gateway.settings.store.as_ref(), now, false).await?;
     let newest = newest.as_deref();
     let time = Time::from_unix(now as i64, 0);
     let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, time, &packs));

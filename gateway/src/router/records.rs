@@ -68,7 +68,7 @@ pub(super) async fn is_reached(gateway: &Gateway, call: &Call, upload: &Upload<'
         }
         _ => {
             is_near(store, number, layout::change).await? || {
-                let newest = gateway.known.newest(store, call.now, false).await?;
+                let newest = gateway.known.newest.get(store, call.now, false).await?;
                 let head = newest.and_then(|newest| newest.root.change_head).map_or(0, |(head, _)| head);
                 (head + 1..=head + LEAP).contains(&number)
             }

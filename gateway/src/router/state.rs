@@ -97,7 +97,7 @@ pub(super) async fn index(State(gateway): State<Arc<Gateway>>, call: Call) -> Re
             return call.permitted(Err("it has to be signed by a client that has joined"));
         }
     };
-    let Some(newest) = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await? else {
+    let Some(newest) = gateway.known.newest.get(gateway.settings.store.as_ref(), call.now, false).await? else {
         return Ok(Json(json!({ "root": null, "runs": [], "segments": [], "overlays": [] })).into_response());
     };
     let is_seen = |domain: &DomainId| seen.is_none_or(|own| own == *domain);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use copal_format::id::ClientId;
 use copal_store::Listed;
 
-use super::age::is_young;
+use super::age::{DAY, is_young};
 use super::shared::Allowed;
 
 /// What clients write under numbers.
@@ -60,7 +60,6 @@ impl Written {
 
 /// Seconds for which a listing is used.
 const LISTED_FOR: u64 = 60;
-const DAY: u64 = 24 * 60 * 60;
 
 #[cfg(test)]
 mod tests {

@@ -21,9 +21,9 @@ use crate::objects;
 
 /// Checks every record that belongs to no client.
 pub(super) async fn check(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
-    check_descriptors(job, report).await?;
+    let reader = check_descriptors(job, report).await?;
     check_slots(job, report).await?;
-    check_readers(job, report).await?;
+    check_readers(job, reader, report).await?;
     check_changes(job, report).await?;
     check_expiries(job, report).await?;
     check_deletions(job, report).await?;
@@ -31,7 +31,9 @@ pub(super) async fn check(job: &JobContext<'_>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-async fn check_descriptors(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
+/// Returns the reader that the newest sound descriptor names.
+async fn check_descriptors(job: &JobContext<'_>, report: &mut Report) -> Result<Option<ObjectHash>, JobError> {
+    let mut reader = None;
     let listed = objects::list(job.store, "copal/").await?;
     if listed.is_empty() {
         report.add(Kind::Missing, "copal/", "the descriptor is gone; restoring still works, backing up does not");
@@ -41,12 +43,12 @@ async fn check_descriptors(job: &JobContext<'_>, report: &mut Report) -> Result<
         let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
         let Some(version) = layout::trailing_number(name) else { continue };
         match Descriptor::decode(version, &bytes) {
-            Ok(descriptor) if descriptor.owner_key == job.owner_key => {}
+            Ok(descriptor) if descriptor.owner_key == job.owner_key => reader = descriptor.reader,
             Ok(_) => report.add(Kind::Damaged, name, "another owner has signed it"),
             Err(error) => report.add(Kind::Damaged, name, error),
         }
     }
-    Ok(())
+    Ok(reader)
 }
 
 async fn check_slots(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
@@ -75,7 +77,7 @@ async fn check_slots(job: &JobContext<'_>, report: &mut Report) -> Result<(), Jo
 }
 
 /// Checks that the newest descriptor's reader exists, and the hashes of all readers. No saved data depends on them.
-async fn check_readers(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
+async fn check_readers(job: &JobContext<'_>, newest: Option<ObjectHash>, report: &mut Report) -> Result<(), JobError> {
     let listed = objects::list(job.store, "reader/").await?;
     for listed in &listed {
         let name = listed.key.as_str();
@@ -89,28 +91,12 @@ async fn check_readers(job: &JobContext<'_>, report: &mut Report) -> Result<(), 
             Err(error) => report.add(Kind::Stale, name, error.blame()?.1),
         }
     }
-    if let Some(hash) = named_reader(job).await?
+    if let Some(hash) = newest
         && !listed.iter().any(|listed| listed.key.as_str() == layout::reader(hash))
     {
         report.add(Kind::Missing, layout::reader(hash), "the reader is gone; \"copal reader\" stores it again");
     }
     Ok(())
-}
-
-/// The reader that the newest sound descriptor names.
-async fn named_reader(job: &JobContext<'_>) -> Result<Option<ObjectHash>, JobError> {
-    for listed in objects::list(job.store, "copal/").await?.iter().rev() {
-        let name = listed.key.as_str();
-        let Some(version) = layout::trailing_number(name) else { continue };
-        // An unreadable descriptor was reported before.
-        let Some(bytes) = Report::default().given(objects::read(job.store, name).await)? else { continue };
-        if let Ok(descriptor) = Descriptor::decode(version, &bytes)
-            && descriptor.owner_key == job.owner_key
-        {
-            return Ok(descriptor.reader);
-        }
-    }
-    Ok(None)
 }
 
 async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {

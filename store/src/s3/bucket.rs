@@ -18,11 +18,11 @@ use super::BASE64;
 use super::config::{Connection, S3Config};
 use super::paced::Paced;
 use super::retention::Retention;
-use super::tokens::Tokens;
 use super::trouble::{Failed, Trouble};
 use crate::clock::{Clock, Reading};
 use crate::error::Causes;
 use crate::limit::lasts;
+use crate::under_way::UnderWay;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 
 /// A bucket and the connection to it.
@@ -31,7 +31,8 @@ pub(super) struct Bucket {
     pub(super) config: S3Config,
     pub(super) connection: Connection,
     pub(super) clock: Clock,
-    pub(super) tokens: Tokens,
+    /// The server's continuation tokens.
+    pub(super) tokens: UnderWay<String>,
     /// The credentials for presigned requests, once loaded.
     pub(super) signing: Mutex<Option<Credentials>>,
 }

@@ -3,7 +3,6 @@
 use aws_sdk_s3::types::Object;
 
 use super::bucket::Bucket;
-use super::tokens::Listing;
 use super::trouble::Trouble;
 use crate::error::Causes;
 use crate::key::may_begin_a_key;
@@ -23,13 +22,12 @@ impl Bucket {
             _ => self.full(prefix),
         };
         let after = after.map(|after| self.name(after));
-        let listing = |after: &str| Listing { prefix: asked.clone(), after: after.to_owned() };
         let start = after.as_deref().map(|after| self.start(&asked, after).to_owned());
         // Names to be skipped are requested a thousand at a time, however few are wanted after them.
         let is_direct = start == after;
         let at_once = if is_direct { limit } else { LISTED_AT_ONCE };
         let at_once = i32::try_from(at_once).expect("a thousand is small");
-        let mut token = after.as_deref().and_then(|after| self.tokens.take(&listing(after)));
+        let mut token = after.as_deref().and_then(|after| self.tokens.take(&asked, after));
         // A token's page may begin before `after`, if only a part of it was returned last time.
         let mut last: Option<String> = None;
         loop {
@@ -72,14 +70,14 @@ impl Bucket {
                 objects.truncate(limit);
                 // The rest of this page is read again with its token.
                 if let (Some(end), Some(token)) = (objects.last(), begun) {
-                    self.tokens.note(listing(&self.name(&end.key)), token);
+                    self.tokens.note(&asked, &self.name(&end.key), token);
                 }
                 return Ok(ListPage { objects, more: true });
             }
             // Read on if the page has only names that were seen before or are not keys.
             if let Some(end) = objects.last() {
                 if let Some(token) = token.filter(|_| more) {
-                    self.tokens.note(listing(&self.name(&end.key)), token);
+                    self.tokens.note(&asked, &self.name(&end.key), token);
                 }
                 return Ok(ListPage { objects, more });
             }

@@ -29,14 +29,13 @@ mod probe;
 mod retention;
 #[cfg(test)]
 mod tests;
-mod tokens;
 mod trouble;
 
 use crate::clock::Clock;
+use crate::under_way::UnderWay;
 use crate::worker::{Stopped, Worker};
 use crate::{Created, Key, Op, Store, StoreError};
 use bucket::Bucket;
-use tokens::Tokens;
 
 pub use crate::worker::RuntimePause;
 pub use answer::{is_absence, of_answer};
@@ -94,7 +93,7 @@ impl S3Store {
         let clock = Clock::default();
         let connected = worker.run(async move {
             let connection = config.connect(clock.clone()).await;
-            Bucket { config, connection, clock, tokens: Tokens::default(), signing: Mutex::default() }
+            Bucket { config, connection, clock, tokens: UnderWay::new(TOKENS_MAX), signing: Mutex::default() }
         });
         let stopped = || BadConfig::Runtime(io::Error::other(Stopped));
         let bucket = Arc::new(connected.await.ok_or_else(stopped)?);
@@ -146,3 +145,6 @@ impl Store for S3Store {
         true
     }
 }
+
+/// Listings whose continuation tokens are kept.
+const TOKENS_MAX: usize = 64;

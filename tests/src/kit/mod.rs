@@ -14,6 +14,7 @@ pub mod reader;
 pub mod repository;
 pub mod run;
 pub mod s3;
+pub mod serving;
 pub mod slow;
 pub mod sshd;
 pub mod truth;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use copal_format::layout;
-use copal_format::receipt::IngestBy;
 use copal_format::request::Signatory;
 use copal_store::record::Record;
 use copal_store::{Created, Key, Op, Store, StoreError, pass_on};
@@ -14,8 +13,6 @@ use tokio::time::timeout;
 
 use super::kit::*;
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
-const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
 /// Long answers that one client may leave unread: four pieces of 256 KiB of each are counted, of 256 MiB.
 const UNREAD: usize = 256;
 
@@ -92,13 +89,7 @@ impl Store for Hung {
 
 #[tokio::test]
 async fn a_body_takes_room_while_the_store_has_its_bytes_also_after_its_sender_has_gone() {
-    let mut hung = None;
-    let world = World::with(IngestBy::Service, |settings| {
-        let store = Arc::new(Hung { inner: settings.store.clone(), kept: Mutex::default() });
-        settings.store = store.clone();
-        hung = Some(store);
-    });
-    let (world, hung) = (world.await, hung.unwrap());
+    let (world, hung) = World::before(|inner| Hung { inner, kept: Mutex::default() }).await;
     let moment = Duration::from_millis(500);
     let gone = timeout(moment, world.answer(sign(WRITER_SIGNS, "PUT", &pack_path(PACK), PACK))).await;
     assert!(gone.is_err() && hung.kept.lock().unwrap().len() == 1);
@@ -130,13 +121,7 @@ impl Store for Far {
 
 /// A gateway before a bucket, and a record of what it asks the bucket for.
 async fn before_a_bucket() -> (World, Arc<Record<Far>>) {
-    let mut record = None;
-    let world = World::with(IngestBy::Service, |settings| {
-        let store = Arc::new(Record::new(Far { inner: settings.store.clone() }));
-        settings.store = store.clone();
-        record = Some(store);
-    });
-    (world.await, record.unwrap())
+    World::before(|inner| Record::new(Far { inner })).await
 }
 
 #[tokio::test]

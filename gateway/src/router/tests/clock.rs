@@ -21,7 +21,7 @@ async fn what_was_read_before_the_clock_was_set_back_is_read_again() {
     let job = job(store, &Zeros, &facts);
     let seen = async |now| {
         let facts = known.facts(store, None, now).await.unwrap().unwrap();
-        let newest = known.newest(store, now, false).await.unwrap().unwrap();
+        let newest = known.newest.get(store, now, false).await.unwrap().unwrap();
         let client = known.acquaintance(&job, FULL, now).await.unwrap().unwrap();
         (facts.descriptor.version, newest.root.number, client.revoked.is_some())
     };

@@ -17,8 +17,6 @@ use serde_json::json;
 use super::kit::*;
 use super::routes::Elsewhere;
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
-
 impl World {
     /// Puts an object as this signatory.
     async fn create(&self, by: Signatory, name: &str, bytes: &[u8]) -> Answer {

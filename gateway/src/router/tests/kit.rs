@@ -35,6 +35,8 @@ pub(super) const FULL: ClientId = ClientId([1; 16]);
 pub(super) const WRITER: ClientId = ClientId([2; 16]);
 pub(super) const REVOKED: ClientId = ClientId([3; 16]);
 pub(super) const JOINING: ClientId = ClientId([4; 16]);
+pub(super) const FULL_SIGNS: Signatory = Signatory::Client(FULL);
+pub(super) const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
 pub(super) const SHARED: DomainId = DomainId([0xd0; 16]);
 pub(super) const OWN: DomainId = DomainId([0xd2; 16]);
 
@@ -144,6 +146,17 @@ impl World {
         world.put(layout::client(JOINING, 1), sign(waiting())).await;
         world.put("keys/00000000000000000000000000000007/a".into(), b"slot".to_vec()).await;
         world
+    }
+
+    /// A repository that the gateway sees through another store, and that store.
+    pub(super) async fn before<S: Store + 'static>(other: impl FnOnce(Arc<dyn Store>) -> S) -> (Self, Arc<S>) {
+        let mut made = None;
+        let world = Self::with(IngestBy::Service, |settings| {
+            let store = Arc::new(other(settings.store.clone()));
+            settings.store = store.clone();
+            made = Some(store);
+        });
+        (world.await, made.unwrap())
     }
 
     /// A gateway before an empty store.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use copal_format::layout;
 use copal_format::receipt::IngestBy;
-use copal_format::request::Signatory;
 use copal_format::root::Root;
 use copal_format::state::{RunKind, StateDelta, write_run};
 use copal_store::limit::{Limit, Rates, Within};
@@ -18,7 +17,6 @@ use copal_store::{Key, Store};
 use super::kit::*;
 use crate::router::Quota;
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 /// Lets the others go on first instead of waiting.
 struct Yield;
 

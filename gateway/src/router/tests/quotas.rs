@@ -12,8 +12,6 @@ use copal_format::request::Signatory;
 use super::kit::*;
 use crate::router::Quota;
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
-const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
 /// Another full client, which shares its domain with the first.
 const SECOND: ClientId = ClientId([5; 16]);
 const SECOND_SIGNS: Signatory = Signatory::Client(SECOND);

@@ -15,9 +15,6 @@ use crate::router::Problem;
 use crate::router::facts::Known;
 use crate::router::rights::FOLDERS;
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
-const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
-
 #[tokio::test]
 async fn what_nobody_has_signed_is_refused() {
     let world = World::new().await;
@@ -305,13 +302,7 @@ async fn false_signatures_are_answered_slowly_and_cost_the_store_little() {
     let invented = |at: u8| Signatory::Client(copal_format::id::ClientId([at.max(10); 16]));
     let known = |_| WRITER_SIGNS;
     for named in [&invented as &dyn Fn(u8) -> Signatory, &known] {
-        let mut record = None;
-        let world = World::with(IngestBy::Service, |settings| {
-            let store = std::sync::Arc::new(Record::new(settings.store.clone()));
-            settings.store = store.clone();
-            record = Some(store);
-        });
-        let (world, record) = (world.await, record.unwrap());
+        let (world, record) = World::before(Record::new).await;
         assert_eq!(world.signed(WRITER_SIGNS, "GET", "/v1/time", b"").await.status, 200);
         record.take();
         let mut answers = Vec::new();

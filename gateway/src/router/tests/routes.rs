@@ -25,9 +25,6 @@ use serde_json::{Value, json};
 use super::kit::*;
 use crate::router::{Arrival, Presigner, Settings};
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
-const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
-
 pub(super) struct Elsewhere;
 
 #[async_trait]
@@ -139,13 +136,7 @@ async fn objects_are_created_read_in_parts_and_listed() {
 
 #[tokio::test]
 async fn a_part_of_an_object_is_mapped_and_not_gathered_in_memory() {
-    let mut record = None;
-    let world = World::with(IngestBy::Service, |settings| {
-        let store = Arc::new(Record::new(settings.store.clone()));
-        settings.store = store.clone();
-        record = Some(store);
-    });
-    let (world, record) = (world.await, record.unwrap());
+    let (world, record) = World::before(Record::new).await;
     world.put(layout::manifest(WRITER, 1), vec![7; 100]).await;
     let mut request = sign(WRITER_SIGNS, "GET", &format!("/v1/objects/{}", layout::manifest(WRITER, 1)), b"");
     request.headers_mut().insert("range", "bytes=0-98".parse().unwrap());
@@ -157,21 +148,13 @@ async fn a_part_of_an_object_is_mapped_and_not_gathered_in_memory() {
 
 #[tokio::test]
 async fn a_pack_is_handed_on_in_pieces_and_the_answer_ends_where_it_cannot_be_read() {
-    let (mut record, failing) = (None, Arc::new(AtomicU64::new(u64::MAX)));
+    let failing = Arc::new(AtomicU64::new(u64::MAX));
     let left = failing.clone();
-    let world = World::with(IngestBy::Service, |settings| {
-        let script = move |call: &Call<'_>| {
-            let is_piece = call.op == Op::ReadRange && call.key.starts_with("packs/");
-            if !is_piece || left.fetch_sub(1, Ordering::Relaxed) != 0 {
-                return Fate::Proceed;
-            }
-            Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.to_owned(), source: "a bad sector".into() })
-        };
-        let store = Arc::new(Record::new(Fault::new(settings.store.clone(), script)));
-        settings.store = store.clone();
-        record = Some(store);
-    });
-    let (world, record) = (world.await, record.unwrap());
+    let fails = move |call: &Call<'_>| {
+        let is_piece = call.op == Op::ReadRange && call.key.starts_with("packs/");
+        is_piece && left.fetch_sub(1, Ordering::Relaxed) == 0
+    };
+    let (world, record) = World::before(|inner| Record::new(Fault::at(inner, fails, Fate::broken))).await;
     let pack: Vec<u8> = (0..700_000u32).map(|at| (at % 251) as u8).collect();
     let path = pack_path(&pack);
     world.put(path.strip_prefix("/v1/objects/").unwrap().to_owned(), pack.clone()).await;

@@ -19,7 +19,6 @@ use super::routes::Elsewhere;
 use crate::router::{Quota, Settings};
 use copal_format::receipt::IngestBy;
 
-const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const TOKEN: &str = "5555555555555555555555555555555555555555555555555555555555555555";
 const SEALED: &[u8] = b"sealed bytes of a share";
 const LIST: &[u8] = b"a sealed list";

@@ -1,8 +1,4 @@
-//! Listings under way, each of which the next page continues.
-
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+//! A listing, which the next page continues.
 
 use futures::TryStreamExt;
 use opendal::{Lister, Operator};
@@ -82,35 +78,5 @@ pub(super) enum Stop {
     Answer(&'static str),
 }
 
-/// Listings of which a caller may want the next page.
-#[derive(Default)]
-pub(super) struct Listings(Mutex<VecDeque<(Listing, Key, Instant)>>);
-
-impl Listings {
-    /// Keeps a listing whose last page ended with a name.
-    pub(super) fn keep(&self, listing: Listing, end: Key) {
-        let mut kept = self.kept();
-        kept.push_back((listing, end, Instant::now()));
-        if kept.len() > LISTINGS_MAX {
-            kept.pop_front();
-        }
-    }
-
-    /// The listing that goes on after a name.
-    pub(super) fn take(&self, prefix: &str, after: &Key) -> Option<Listing> {
-        let mut kept = self.kept();
-        let at = kept.iter().rposition(|(listing, end, _)| listing.prefix == prefix && end == after)?;
-        kept.remove(at).filter(|(_, _, at)| at.elapsed() < LEFT).map(|(listing, ..)| listing)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, VecDeque<(Listing, Key, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A kept listing is dropped this long after its last page: it may show names as of its beginning.
-const LEFT: Duration = Duration::from_secs(60);
 /// The most that Google gives; Azure gives more.
 const LISTED_AT_ONCE: usize = 1_000;
-/// Listings that are kept.
-const LISTINGS_MAX: usize = 16;

@@ -26,8 +26,9 @@ use crate::clock::{Clock, Reading};
 use crate::error::Causes;
 use crate::key::may_begin_a_key;
 use crate::probe::creates_once;
+use crate::under_way::UnderWay;
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime, walk};
-use listing::{Listing, Listings, Stop};
+use listing::{Listing, Stop};
 use tree::{Tree, UNTIMED, stat_of};
 use trouble::{Trouble, explain};
 
@@ -43,7 +44,8 @@ struct Bucket {
     /// The folder of each key: empty, or a prefix that ends with a slash.
     folder: String,
     clock: Clock,
-    listings: Listings,
+    /// Listings of which a caller may want the next page.
+    listings: UnderWay<Listing>,
     /// Only on a WebDAV server, whose folders are listed one by one.
     tree: Option<Tree>,
 }
@@ -130,7 +132,7 @@ impl Store for Bucket {
         if self.tree.is_some() {
             return walk::list(self, prefix, after, limit).await;
         }
-        let begun = after.and_then(|after| self.listings.take(prefix, after));
+        let begun = after.and_then(|after| self.listings.take(prefix, after.as_str()));
         let mut listing = match begun {
             Some(listing) => listing,
             None => match Listing::begin(&self.operator, &self.folder, prefix, after, limit).await {
@@ -149,7 +151,7 @@ impl Store for Bucket {
                 let end = objects.last().map(|listed: &crate::Listed| listed.key.clone());
                 listing.put_back(listed);
                 if let Some(end) = end {
-                    self.listings.keep(listing, end);
+                    self.listings.note(prefix, end.as_str(), listing);
                 }
                 return Ok(ListPage { objects, more: true });
             }

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::key;
 use crate::site::hosted::Hosted;
 use crate::site::{BadSite, Site, Variables};
+use crate::under_way::UnderWay;
 
 /// Whether `BUCKET[/PREFIX]` is complete.
 pub(in crate::site) fn is_complete(rest: &str) -> bool {
@@ -101,9 +102,13 @@ fn open(
     let context = OperationContext::new().with_http_transport(HttpTransporter::new(Shared(transport.clone())));
     let operator = operator.with_context(context);
     let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-    let bucket = Bucket { name, operator, folder, clock, listings: Default::default(), tree: tree(transport) };
+    let listings = UnderWay::new(LISTINGS_MAX);
+    let bucket = Bucket { name, operator, folder, clock, listings, tree: tree(transport) };
     Ok(Arc::new(Hosted::new(bucket)?))
 }
+
+/// Listings that are kept.
+const LISTINGS_MAX: usize = 16;
 
 fn parts(rest: &str) -> (&str, &str) {
     rest.split_once('/').unwrap_or((rest, ""))

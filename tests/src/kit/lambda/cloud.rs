@@ -15,9 +15,10 @@ use super::environment::Outcome;
 use super::event;
 use super::function::{Function, Settings};
 use super::queue::{Faults, Message, Queue};
-use super::url::FunctionUrl;
+use super::url;
 use super::webhook::Webhook;
 use crate::kit::process::program;
+use crate::kit::serving::Serving;
 
 /// What is deployed, and where.
 #[derive(Clone)]
@@ -70,7 +71,8 @@ impl Deployment {
 pub struct Cloud {
     functions: BTreeMap<&'static str, Arc<Function>>,
     queue: Arc<Queue>,
-    gateway: FunctionUrl,
+    gateway: Serving,
+    _webhook: Option<Serving>,
     // Last: what it runs uses the rest.
     runtime: Option<Runtime>,
 }
@@ -86,10 +88,11 @@ impl Cloud {
         let queue = Queue::new(VISIBILITY, deployment.receives_most, deployment.faults.clone());
         let queue = Arc::new(queue);
         let _entered = runtime.enter();
-        let gateway = FunctionUrl::start(functions["gateway"].clone(), listener).expect("a listener becomes a server");
-        match &deployment.webhook {
-            Some(webhook) => webhook.listen(queue.clone()).expect("a listener becomes a server"),
-            None => drop(tokio::spawn(watch(store, deployment.clone(), queue.clone()))),
+        let gateway = url::serve(functions["gateway"].clone(), listener).expect("a listener becomes a server");
+        let listens = |webhook: &Arc<Webhook>| webhook.listen(queue.clone()).expect("a listener becomes a server");
+        let webhook = deployment.webhook.as_ref().map(listens);
+        if webhook.is_none() {
+            tokio::spawn(watch(store, deployment.clone(), queue.clone()));
         }
         for _ in 0..INGESTS {
             tokio::spawn(deliver(queue.clone(), functions["ingest"].clone()));
@@ -99,7 +102,7 @@ impl Cloud {
             tokio::spawn(repeat(functions[function].clone(), job, *every));
         }
         drop(_entered);
-        Self { functions, queue, gateway, runtime: Some(runtime) }
+        Self { functions, queue, gateway, _webhook: webhook, runtime: Some(runtime) }
     }
 
     /// Invokes a function once, as a schedule does.

@@ -1,7 +1,7 @@
 //! Endpoint: the Runtime API of one execution environment, as AWS documents it for the version 2018-06-01.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,8 +12,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::kit::serving::Serving;
 
 /// What a function answers to an invocation.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,10 +42,9 @@ pub enum Phase {
 
 /// The Runtime API of one process.
 pub struct Endpoint {
-    pub address: SocketAddr,
     invocations: mpsc::UnboundedSender<Invocation>,
     phase: watch::Receiver<Phase>,
-    server: tokio::task::JoinHandle<()>,
+    server: Serving,
 }
 
 struct Invocation {
@@ -62,7 +62,8 @@ struct Shared {
 }
 
 impl Endpoint {
-    pub async fn start(function: &str) -> std::io::Result<Self> {
+    /// To be called within a runtime.
+    pub fn start(function: &str) -> std::io::Result<Self> {
         let (invocations, queued) = mpsc::unbounded_channel();
         let (phase, watched) = watch::channel(Phase::Starting);
         let shared = Arc::new(Shared {
@@ -77,13 +78,12 @@ impl Endpoint {
             .route("/2018-06-01/runtime/invocation/{id}/error", post(error))
             .route("/2018-06-01/runtime/init/error", post(init_error))
             .with_state(shared);
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
-        let server = tokio::spawn(async move {
-            // It ends with the environment.
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { address, invocations, phase: watched, server })
+        let server = Serving::start(TcpListener::bind(("127.0.0.1", 0))?, router)?;
+        Ok(Self { invocations, phase: watched, server })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
     }
 
     /// Hands an invocation to the process that asks for one next; the answer comes through the receiver, or never.
@@ -102,12 +102,6 @@ impl Endpoint {
             Ok(phase) => phase.clone(),
             Err(_) => Phase::Failed("the endpoint is gone".to_owned()),
         }
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 

@@ -89,9 +89,10 @@ impl Environment {
         patience: Duration,
         log: &Arc<Log>,
     ) -> Result<Self, String> {
-        let endpoint = Endpoint::start(name).await.map_err(|error| error.to_string())?;
+        let endpoint = Endpoint::start(name).map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
-        command.env_clear().envs(variables.iter().cloned()).env("AWS_LAMBDA_RUNTIME_API", endpoint.address.to_string());
+        command.env_clear().envs(variables.iter().cloned());
+        command.env("AWS_LAMBDA_RUNTIME_API", endpoint.address().to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let started = Instant::now();
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;

@@ -1,6 +1,6 @@
 //! URL: the address of a function: requests become its events and its answers become responses, in the payload format 2.0.
 
-use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,40 +12,14 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
 
 use super::environment::Outcome;
 use super::function::Function;
+use crate::kit::serving::Serving;
 
-/// The address of a function.
-pub struct FunctionUrl {
-    pub address: SocketAddr,
-    server: tokio::task::JoinHandle<()>,
-}
-
-impl FunctionUrl {
-    /// Answers whoever comes to a listener. To be called within a runtime.
-    pub fn start(function: Arc<Function>, listener: std::net::TcpListener) -> std::io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
-        let address = listener.local_addr()?;
-        let router = Router::new().fallback(invoke).with_state(function);
-        let server = tokio::spawn(async move {
-            // It ends with the deployment.
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(Self { address, server })
-    }
-
-    pub fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-}
-
-impl Drop for FunctionUrl {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
+/// Invokes a function for whoever comes to a listener. To be called within a runtime.
+pub fn serve(function: Arc<Function>, listener: TcpListener) -> std::io::Result<Serving> {
+    Serving::start(listener, Router::new().fallback(invoke).with_state(function))
 }
 
 async fn invoke(State(function): State<Arc<Function>>, request: Request) -> Response {

@@ -10,6 +10,7 @@ use axum::{Json, Router};
 use serde_json::Value;
 
 use super::queue::Queue;
+use crate::kit::serving::Serving;
 
 /// An address that is told of events.
 pub struct Webhook {
@@ -38,17 +39,10 @@ impl Webhook {
         self.told.load(Ordering::Relaxed)
     }
 
-    /// Sends to a queue what it is told from now on. To be called within a runtime, with which it ends.
-    pub(super) fn listen(&self, queue: Arc<Queue>) -> std::io::Result<()> {
-        let listener = self.listener.try_clone()?;
-        listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
+    /// Sends to a queue what it is told from now on. To be called within a runtime.
+    pub(super) fn listen(&self, queue: Arc<Queue>) -> std::io::Result<Serving> {
         let router = Router::new().fallback(take).with_state(Way { queue, told: self.told.clone() });
-        tokio::spawn(async move {
-            // It ends with the runtime.
-            let _ = axum::serve(listener, router).await;
-        });
-        Ok(())
+        Serving::start(self.listener.try_clone()?, router)
     }
 }
 

@@ -4,7 +4,7 @@ mod lenient;
 mod proxy;
 mod server;
 
-pub use lenient::Lenient;
+pub use lenient::lenient;
 pub use proxy::{Fate, Proxy, Seen};
 pub use server::{Kind, Server};
 

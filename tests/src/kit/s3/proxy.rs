@@ -3,17 +3,17 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::stream::{self, StreamExt};
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
-use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Either, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -78,6 +78,8 @@ type Script = Arc<Mutex<dyn FnMut(&Seen) -> Fate + Send>>;
 type Passed = Client<HttpConnector, Asked>;
 /// The body of a request, or what it was.
 type Asked = Either<Incoming, Full<Bytes>>;
+/// The body of an answer on its way.
+type Passing = UnsyncBoxBody<Bytes, io::Error>;
 
 impl Proxy {
     /// In front of a server: each request is so much later.
@@ -186,12 +188,12 @@ async fn pass(way: Way, request: Request<Incoming>) -> io::Result<Response<Passi
         }
         Fate::Postdate => postdated(answer).await,
         Fate::Misdate => {
-            let mut answer = answer.map(|body| Passing { body: Inner::Passed(body), left: None });
+            let mut answer = answer.map(passed);
             answer.headers_mut().insert(DATE, HeaderValue::from_static(FAR_AHEAD));
             Ok(answer)
         }
-        Fate::Cut(most) => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: Some(most) })),
-        _ => Ok(answer.map(|body| Passing { body: Inner::Passed(body), left: None })),
+        Fate::Cut(most) => cut(answer, most).await,
+        _ => Ok(answer.map(passed)),
     }
 }
 
@@ -222,16 +224,39 @@ async fn postdated(answer: Response<Incoming>) -> io::Result<Response<Passing>> 
     for part in parts {
         dated += &format!("<LastModified>{}{}", later(&part[..4])?, &part[4..]);
     }
-    let body = Passing { body: Inner::Own(Full::new(Bytes::from(dated))), left: None };
-    Ok(Response::from_parts(head, body))
+    Ok(Response::from_parts(head, own(dated)))
 }
 
 async fn refuse(request: Request<Asked>, status: u16, code: &str) -> io::Result<Response<Passing>> {
     let _ = request.into_body().collect().await;
     let text =
         format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>as the script says</Message></Error>");
-    let body = Passing { body: Inner::Own(Full::new(Bytes::from(text))), left: None };
-    Response::builder().status(status).header("content-type", "application/xml").body(body).map_err(io::Error::other)
+    let answer = Response::builder().status(status).header("content-type", "application/xml");
+    answer.body(own(text)).map_err(io::Error::other)
+}
+
+fn passed(body: Incoming) -> Passing {
+    body.map_err(io::Error::other).boxed_unsync()
+}
+
+fn own(body: impl Into<Bytes>) -> Passing {
+    Full::new(body.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+/// The answer with a body that breaks off after so many bytes, if it has as many.
+async fn cut(answer: Response<Incoming>, most: usize) -> io::Result<Response<Passing>> {
+    let (head, body) = answer.into_parts();
+    let whole = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    if whole.len() < most {
+        return Ok(Response::from_parts(head, own(whole)));
+    }
+    let begun = stream::once(async move { Ok::<_, io::Error>(Frame::data(whole.slice(..most))) });
+    let broken = stream::once(async {
+        // What came before is sent meanwhile.
+        tokio::task::yield_now().await;
+        Err::<Frame<Bytes>, _>(io::Error::other("cut as the script says"))
+    });
+    Ok(Response::from_parts(head, StreamBody::new(begun.chain(broken)).boxed_unsync()))
 }
 
 struct Leaves(Arc<Counts>);
@@ -239,46 +264,6 @@ struct Leaves(Arc<Counts>);
 impl Drop for Leaves {
     fn drop(&mut self) {
         self.0.together.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A body on its way, perhaps to be cut.
-struct Passing {
-    body: Inner,
-    left: Option<usize>,
-}
-
-enum Inner {
-    Passed(Incoming),
-    Own(Full<Bytes>),
-}
-
-impl Body for Passing {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if self.left == Some(0) {
-            return Poll::Ready(Some(Err(io::Error::other("cut as the script says"))));
-        }
-        let frame = match &mut self.body {
-            Inner::Passed(body) => Pin::new(body).poll_frame(context).map_err(io::Error::other),
-            Inner::Own(body) => Pin::new(body).poll_frame(context).map_err(|never: Infallible| match never {}),
-        };
-        let Some(left) = self.left else { return frame };
-        frame.map_ok(|frame| {
-            let Ok(mut bytes) = frame.into_data() else { return Frame::data(Bytes::new()) };
-            bytes.truncate(left);
-            self.left = Some(left - bytes.len());
-            Frame::data(bytes)
-        })
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.body {
-            Inner::Passed(body) => body.size_hint(),
-            Inner::Own(body) => body.size_hint(),
-        }
     }
 }
 
