@@ -136,7 +136,8 @@ impl Node<'_> {
 
     fn target(&self) -> Result<Vec<u8>, &'static str> {
         let raw = self.linktarget_raw.as_ref().map(|raw| STANDARD.decode(&**raw));
-        let target = raw.unwrap_or_else(|| Ok(self.linktarget.as_bytes().to_vec())).map_err(|_| "its target is no Base64")?;
+        let target =
+            raw.unwrap_or_else(|| Ok(self.linktarget.as_bytes().to_vec())).map_err(|_| "its target is no Base64")?;
         let is_path = !target.is_empty() && !target.contains(&0);
         is_path.then_some(target).ok_or("its target is empty or has a zero byte")
     }

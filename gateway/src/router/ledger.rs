@@ -32,6 +32,8 @@ pub(super) struct Asker<'a> {
     pub root: &'a str,
     /// Whether uploads may go to the store itself, which does not tell the gateway about them.
     pub is_presigned: bool,
+    /// Whether the bytes have come and are about to be stored.
+    pub has_come: bool,
 }
 
 /// Bytes of allowed uploads that no root knows, without the packs now asked for.
@@ -189,18 +191,15 @@ impl Account {
             self.count(before, asker.now, u64::saturating_sub);
         }
         let new = Allowed { client: asker.client, time: asker.now, length, since: asker.now, sought: Sought::Never };
-        let allowed = match before {
-            None => new,
-            // What was sought in vain is expected anew.
-            Some(before) if before.sought == Sought::InVain => Allowed { length: length.max(before.length), ..new },
-            Some(before) => Allowed {
-                length: length.max(before.length),
-                // Asking again gains no time where the gateway itself notes what comes. An address is valid anew.
-                since: if asker.is_presigned { asker.now } else { before.since },
-                sought: before.sought,
-                ..new
-            },
-        };
+        // Asking again gains nothing where the gateway itself notes what comes: who asks for ever and sends nothing would
+        // take the room of others. An address of the store is valid anew.
+        let is_anew = asker.is_presigned || asker.has_come;
+        let allowed = before.map_or(new, |before| Allowed {
+            length: length.max(before.length),
+            since: if is_anew { asker.now } else { before.since },
+            sought: if is_anew && before.sought == Sought::InVain { Sought::Never } else { before.sought },
+            ..new
+        });
         self.uploads.insert(id, allowed);
         self.count(allowed, asker.now, u64::saturating_add);
     }

@@ -10,7 +10,7 @@ const OWN: ClientId = ClientId([1; 16]);
 const NEIGHBOUR: ClientId = ClientId([2; 16]);
 
 fn asker(client: ClientId, now: u64, root: &str) -> Asker<'_> {
-    Asker { client, domain: DomainId([9; 16]), now, root, is_presigned: false }
+    Asker { client, domain: DomainId([9; 16]), now, root, is_presigned: false, has_come: false }
 }
 
 fn pack(number: u32) -> PackId {
@@ -187,7 +187,11 @@ fn an_upload_whose_bytes_have_come_is_expected_anew_unless_it_was_sought_in_vain
     let later = asker(NEIGHBOUR, late.now + COMING, "r");
     assert_eq!(search(&ledger, later, &[]), 1);
     assert!(!ledger.has_come(later.domain, &pack(1), later.now));
-    note(&ledger, asker(OWN, later.now, "r"), &own).unwrap();
+    for client in [OWN, NEIGHBOUR, OWN] {
+        note(&ledger, asker(client, later.now, "r"), &own).unwrap();
+    }
+    assert_eq!(besides(&ledger, later, &other, &[]), (0, 0), "asking again brings nothing");
+    note(&ledger, Asker { has_come: true, ..asker(OWN, later.now, "r") }, &own).unwrap();
     assert_eq!(besides(&ledger, later, &other, &[]), (10, 0));
     assert!(ledger.has_come(later.domain, &pack(1), later.now));
 }

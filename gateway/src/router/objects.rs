@@ -35,7 +35,7 @@ pub(super) async fn create(
         let detail = "objects are created, never replaced: If-None-Match: * has to be sent";
         return Err(Problem::new("not-create-only", StatusCode::PRECONDITION_REQUIRED, detail));
     }
-    quota::allow(&gateway, &call, call.now, &[upload]).await?;
+    quota::allow(&gateway, &call, &[upload]).await?;
     let (caller, claimed) = (call.caller, upload.sha256);
     let (bytes, room) = call.read(&gateway, length.min(PACK_BYTES)).await?;
     // The store may go on after the sender has dropped the request, so the bytes themselves keep their room.

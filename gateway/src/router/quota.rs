@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use copal_format::client::Role;
-use copal_format::id::PackId;
+use copal_format::id::{ClientId, PackId};
 use copal_format::layout::{self, Place};
 use copal_format::time::Time;
 use copal_jobs::objects;
@@ -50,14 +50,16 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
         }
     };
     let Quota { stored, daily } = gateway.settings.quota;
+    // Nothing is asked for, so it does not matter by whom.
+    let asker = (ClientId([0; 16]), call.now);
     let shared = match in_shares(&gateway, role).await? {
-        Some(listed) => counted(shares_of(&gateway), call.now, &listed, &[], |_| Ok(()))?,
+        Some(listed) => counted(shares_of(&gateway), asker, &listed, &[], |_| Ok(()))?,
         None => Taken::default(),
     };
     let written = match client.filter(|_| gateway.settings.quota != Quota::default()) {
         Some(id) => {
             let (listed, allowed) = records::of_client(&gateway, (id, role), call.now).await?;
-            counted(gateway.memory.is_some().then_some(&*allowed), call.now, &listed, &[], |_| Ok(()))?
+            counted(gateway.memory.is_some().then_some(&*allowed), asker, &listed, &[], |_| Ok(()))?
         }
         None => Taken::default(),
     };
@@ -70,16 +72,20 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     Ok(Json(json!({ "stored": of(stored, held), "daily": of(daily, added) })).into_response())
 }
 
-/// Fails if uploads exceed a quota; otherwise notes them, as of `now`. Before it refuses any, it looks for earlier
-/// uploads that should have come: those that are not in the store count for their own client only.
-pub(super) async fn allow(
+/// Fails if uploads exceed a quota; otherwise notes them. Before it refuses any, it looks for earlier uploads that
+/// should have come: those that are not in the store count for their own client only.
+pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
+    allow_at(gateway, call, (call.now, false), uploads).await
+}
+
+async fn allow_at(
     gateway: &Arc<Gateway>,
     call: &Call,
-    now: u64,
+    (now, has_come): (u64, bool),
     uploads: &[Upload<'_>],
 ) -> Result<(), Problem> {
     for _ in 0..SEARCHES {
-        match note(gateway, call, now, uploads).await {
+        match note(gateway, call, (now, has_come), uploads).await {
             Err(refused) if refused.name == EXCEEDED => {
                 if !search(gateway, call, now).await? {
                     return Err(refused);
@@ -88,7 +94,7 @@ pub(super) async fn allow(
             noted => return noted,
         }
     }
-    note(gateway, call, now, uploads).await
+    note(gateway, call, (now, has_come), uploads).await
 }
 
 /// Notes that the bytes of an upload have come and are about to be stored. If it was slow and somebody has looked for
@@ -100,7 +106,7 @@ pub(super) async fn has_come(gateway: &Arc<Gateway>, call: &Call, upload: Upload
     if memory.uploads.has_come(domain, &pack, now) {
         return Ok(());
     }
-    allow(gateway, call, now, &[upload]).await
+    allow_at(gateway, call, (now, true), &[upload]).await
 }
 
 /// Looks for overdue uploads of the caller's domain in the store; false if there are none. Each is looked for once,
@@ -109,7 +115,7 @@ async fn search(gateway: &Gateway, call: &Call, now: u64) -> Result<bool, Proble
     let Caller::Client { id, domain, .. } = call.caller else { return Ok(false) };
     let Some(memory) = &gateway.memory else { return Ok(false) };
     let is_presigned = gateway.settings.presigner.is_some();
-    let asker = Asker { client: id, domain, now, root: "", is_presigned };
+    let asker = Asker { client: id, domain, now, root: "", is_presigned, has_come: false };
     if memory.uploads.overdue(asker).is_empty() {
         return Ok(false);
     }
@@ -129,7 +135,12 @@ async fn search(gateway: &Gateway, call: &Call, now: u64) -> Result<bool, Proble
 }
 
 /// Fails if uploads exceed a quota; otherwise notes them.
-async fn note(gateway: &Arc<Gateway>, call: &Call, now: u64, uploads: &[Upload<'_>]) -> Result<(), Problem> {
+async fn note(
+    gateway: &Arc<Gateway>,
+    call: &Call,
+    (now, has_come): (u64, bool),
+    uploads: &[Upload<'_>],
+) -> Result<(), Problem> {
     let Caller::Client { id, domain, role } = call.caller else { return Ok(()) };
     let (mut packs, mut to_share, mut to_write) = (BTreeMap::new(), Vec::new(), Vec::new());
     for upload in uploads {
@@ -169,12 +180,12 @@ async fn note(gateway: &Arc<Gateway>, call: &Call, now: u64, uploads: &[Upload<'
         let root = newest.map_or("", |newest| newest.name.as_str());
         let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
         let is_presigned = gateway.settings.presigner.is_some();
-        memory.uploads.note(Asker { client: id, domain, now, root, is_presigned }, &packs, is_known, judge)
+        memory.uploads.note(Asker { client: id, domain, now, root, is_presigned, has_come }, &packs, is_known, judge)
     };
     let allow =
-        |shared: Taken| counted(allowed, now, &written, &to_write, |written| allow(shared.and(written))).map(drop);
+        |shared: Taken| counted(allowed, (id, now), &written, &to_write, |written| allow(shared.and(written))).map(drop);
     match listed {
-        Some(listed) => counted(shares_of(gateway), now, &listed, &to_share, allow).map(drop),
+        Some(listed) => counted(shares_of(gateway), (id, now), &listed, &to_share, allow).map(drop),
         None => allow(Taken::default()),
     }
 }
@@ -183,7 +194,7 @@ async fn note(gateway: &Arc<Gateway>, call: &Call, now: u64, uploads: &[Upload<'
 /// objects only.
 fn counted(
     allowed: Option<&Allowed>,
-    now: u64,
+    (client, now): (ClientId, u64),
     listed: &[Listed],
     uploads: &[(&str, u64)],
     allow: impl FnOnce(Taken) -> Result<(), Problem>,
@@ -191,7 +202,7 @@ fn counted(
     let mut told = Taken::of(listed, now);
     match allowed {
         None => allow(told)?,
-        Some(allowed) => allowed.note(now, listed, uploads, |taken| {
+        Some(allowed) => allowed.note((client, now), listed, uploads, |taken| {
             told = taken;
             allow(taken)
         })?,

@@ -61,7 +61,10 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
     let permitted = match folder {
         "packs" => matches!(caller, Caller::Client { .. }) && is_pack(upload),
         "manifests" => match caller {
-            Caller::Client { id, .. } => layout::trailing_number(key).is_some_and(|n| key == layout::manifest(id, n)),
+            // Numbers begin at 1: nobody would ever answer number 0.
+            Caller::Client { id, .. } => {
+                layout::trailing_number(key).is_some_and(|n| n > 0 && key == layout::manifest(id, n))
+            }
             _ => false,
         },
         "changes" => is_full && layout::trailing_number(key).is_some_and(|n| key == layout::change(n)),

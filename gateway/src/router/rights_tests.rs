@@ -23,6 +23,7 @@ fn names_of_other_forms_than_the_layouts_are_refused() {
     for key in [
         format!("manifests/{id}/1"),
         format!("manifests/{id}/x/{:020}", 1),
+        layout::manifest(id, 0),
         format!("manifests/{}/{:020}", "AB".repeat(16), 1),
         format!("changes/x/{:020}", 1),
     ] {

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use copal_format::id::ClientId;
 use copal_jobs::shares::ShareId;
 use copal_store::Listed;
 
@@ -23,6 +24,8 @@ pub(super) struct Allowed(Mutex<Vec<Upload>>);
 
 #[derive(Debug)]
 struct Upload {
+    /// Who asked for it last.
+    client: ClientId,
     name: String,
     length: u64,
     /// Seconds since 1970.
@@ -48,10 +51,11 @@ impl Taken {
 }
 
 impl Allowed {
-    /// Notes uploads by name and length. `judge` gets what all others take. Fails if it refuses the uploads.
+    /// Notes a client's uploads by name and length. `judge` gets what all others take. Fails if it refuses the uploads, or
+    /// if this client has uploaded too many objects within a day.
     pub(super) fn note(
         &self,
-        now: u64,
+        (client, now): (ClientId, u64),
         listed: &[Listed],
         uploads: &[(&str, u64)],
         judge: impl FnOnce(Taken) -> Result<(), Problem>,
@@ -61,14 +65,15 @@ impl Allowed {
         let mut allowed = self.lock();
         allowed.retain(|upload| is_of_today(upload.time, now));
         allowed.iter_mut().for_each(|upload| upload.has_come |= stored.contains_key(upload.name.as_str()));
-        if allowed.len() + uploads.len() > MOST {
+        let own = allowed.iter().filter(|upload| upload.client == client).count();
+        if own + uploads.len() > MOST {
             return Err(busy("too many objects were uploaded within a day"));
         }
         let asked: HashMap<&str, u64> = uploads.iter().copied().collect();
         let others = |name: &str, length: u64| length.saturating_sub(asked.get(name).copied().unwrap_or(0));
-        let own: HashSet<&str> = allowed.iter().map(|upload| upload.name.as_str()).collect();
+        let known: HashSet<&str> = allowed.iter().map(|upload| upload.name.as_str()).collect();
         let coming = allowed.iter().filter(|upload| !upload.has_come && upload.time.saturating_add(COMING) > now);
-        let unseen = listed.iter().filter(|object| is_new(object, now) && !own.contains(object.key.as_str()));
+        let unseen = listed.iter().filter(|object| is_new(object, now) && !known.contains(object.key.as_str()));
         let taken = Taken {
             all: sum(stored.iter().map(|(name, length)| others(name, *length)))
                 .saturating_add(sum(coming.map(|upload| others(&upload.name, upload.length)))),
@@ -79,13 +84,15 @@ impl Allowed {
             .saturating_add(sum(unseen.map(|object| others(object.key.as_str(), object.stat.length)))),
         };
         judge(taken)?;
-        for (name, length) in asked {
-            match allowed.iter_mut().find(|upload| upload.name == name && upload.is_again(&stored)) {
+        let mut new = asked;
+        for before in allowed.iter_mut().filter(|upload| upload.is_again(&stored)) {
+            if let Some(length) = new.remove(before.name.as_str()) {
                 // Naming a shorter length for the same object gains nothing.
-                Some(before) => before.length = before.length.max(length),
-                None => allowed.push(Upload { name: name.to_owned(), length, time: now, has_come: false }),
+                (before.client, before.length) = (client, before.length.max(length));
             }
         }
+        let upload = |(name, length): (&str, u64)| Upload { client, name: name.to_owned(), length, time: now, has_come: false };
+        allowed.extend(new.into_iter().map(upload));
         Ok(())
     }
 
@@ -120,7 +127,7 @@ fn sum(lengths: impl Iterator<Item = u64>) -> u64 {
 
 /// Seconds in which an allowed upload may still come: an address is valid for 15 minutes, and a body takes its time.
 pub(super) const COMING: u64 = 20 * 60;
-/// Uploads of a day that are remembered: 1 TiB in whole objects.
+/// Uploads of one client within a day: 1 TiB in whole objects.
 const MOST: usize = 1 << 16;
 
 #[cfg(test)]
@@ -131,6 +138,7 @@ mod tests {
     use super::*;
 
     const NOW: u64 = 1_000_000;
+    const OWN: ClientId = ClientId([1; 16]);
 
     fn listed(names: &[(&str, u64)]) -> Vec<Listed> {
         let created = StoreTime(NOW as i64 * 1_000_000_000);
@@ -145,7 +153,7 @@ mod tests {
     fn asked(allowed: &Allowed, now: u64, listed: &[Listed], uploads: &[(&str, u64)]) -> (u64, u64) {
         let mut told = Taken::default();
         allowed
-            .note(now, listed, uploads, |taken| {
+            .note((OWN, now), listed, uploads, |taken| {
                 told = taken;
                 Ok(())
             })
@@ -163,6 +171,18 @@ mod tests {
         assert_eq!(asked(&allowed, NOW, &there, &[]), (22, 22), "c came another way");
         assert_eq!(asked(&allowed, NOW + COMING, &there, &[]), (17, 22), "b did not come");
         assert_eq!(asked(&allowed, NOW + DAY, &there, &[]), (17, 0));
+    }
+
+    #[test]
+    fn who_asks_for_as_many_objects_as_a_day_allows_holds_up_no_other() {
+        let allowed = Allowed::default();
+        let names: Vec<String> = (0..MOST).map(|number| number.to_string()).collect();
+        let all: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+        asked(&allowed, NOW, &[], &all);
+        let ask = |client, now| allowed.note((client, now), &[], &[("more", 1)], |_| Ok(()));
+        assert!(ask(OWN, NOW).is_err());
+        ask(ClientId([2; 16]), NOW).unwrap();
+        ask(OWN, NOW + DAY).unwrap();
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call)
         call.permitted(rights::may_create(call.caller, call.house, &upload))?;
         uploads.push(upload);
     }
-    quota::allow(&gateway, &call, call.now, &uploads).await?;
+    quota::allow(&gateway, &call, &uploads).await?;
     let presigner = gateway.settings.presigner.as_ref();
     // Manifests that come through the gateway are counted when they come.
     let manifests = uploads.iter().filter(|upload| Record::of(upload.key) == Some(Record::Manifest));

@@ -164,12 +164,12 @@ impl Chain {
         self.receipts.last().copied().unwrap_or(0)
     }
 
-    /// The steps from manifest `last` on. A client may write anything after the last receipt, and leave gaps there:
-    /// nothing relies on it.
+    /// The steps from manifest `last` on. A client may write anything after the last receipt, and leave gaps there, or
+    /// write number 0: nothing relies on it.
     fn steps(self) -> Vec<Step> {
         let answered = self.answered();
         let due = self.manifests.union(&self.receipts).copied();
-        let due: Vec<u64> = due.filter(|number| (self.last..=answered).contains(number)).collect();
+        let due: Vec<u64> = due.filter(|number| (self.last.max(1)..=answered).contains(number)).collect();
         let (chain, last) = (Arc::new(self), due.last().copied());
         let numbers = iter::once(None).chain(due.into_iter().map(Some));
         numbers.map(|number| Step { chain: chain.clone(), number, is_last: number == last }).collect()

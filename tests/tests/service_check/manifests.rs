@@ -167,7 +167,7 @@ fn what_a_client_has_written_behind_the_last_answer_is_no_loss_and_is_not_read_o
     for time in 0..3 {
         world.back_up(&client, &[(path("a"), vec![time; 100])].into());
     }
-    let junk = [5, 1_000, 9_007_199_254_740_991].map(|number| layout::manifest(client.id, number));
+    let junk = [0, 5, 1_000, 9_007_199_254_740_991].map(|number| layout::manifest(client.id, number));
     junk.iter().for_each(|name| world.put(name, vec![7; 1_000]));
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
     let last = (3, ObjectHash::of(&world.read(&layout::manifest(client.id, 3))));
