@@ -159,16 +159,17 @@ impl Target {
         Ok(TargetFile { path: path.clone(), file: file.into(), made: Some((at.directory, made_with)) })
     }
 
-    /// Opens a file made earlier for more writing, if it is still this one, as far as that can be told.
+    /// Opens a file made earlier for more writing, if it is still this one. On file systems without lasting inode
+    /// numbers, takes a file of this user that was made at the same time for it.
     pub fn reopen_file(&self, path: &TreePath, made: FileId) -> Result<TargetFile, WriteError> {
         let failed = |error: io::Error| WriteError::io("open", path, error);
         let at = self.at(path).map_err(failed)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&at.directory, &at.name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         let stat = EntryStat::of(&file).map_err(failed)?;
-        // A file system without inodes may have given it another number.
         let is_own = stat.kind() == FileType::RegularFile && stat.links == 1 && stat.uid == system::user();
-        match stat.id() == made || is_own {
+        let is_alike = is_own && FileId { inode: made.inode, ..stat.id() } == made;
+        match stat.id() == made || (is_alike && system::renumbers_files(&file)) {
             true => Ok(TargetFile { path: path.clone(), file: file.into(), made: None }),
             false => Err(WriteError::Exchanged { path: path.clone() }),
         }

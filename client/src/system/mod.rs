@@ -33,7 +33,7 @@ pub use beyond_unix::{Birth, holes_of, link_target, open};
 #[cfg(unix)]
 pub(crate) use beyond_unix::{
     Named, PATH, SEEN, attributes, expect_sequential, forget_cached, has_default_acl, has_this_name, is_mount_point,
-    is_of_kernel, list, mknodat, umask_told, write_back,
+    is_of_kernel, list, mknodat, renumbers_files, umask_told, write_back,
 };
 
 #[cfg(target_os = "linux")]
@@ -56,8 +56,8 @@ pub(crate) use windows::{
     append_at, attributes, ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name,
     group_named, has_default_acl, has_drive, has_this_name, home_of, host_name, is_mount_point, is_of_kernel, is_root,
     keep_holes, kind_of, link_target_at, linkat, list, mkdirat, mknodat, mode_of, open_directory, openat,
-    private_directory, private_file, symlinkat, umask_asked, umask_told, unlinkat, user, user_name, user_named,
-    write_back,
+    private_directory, private_file, renumbers_files, symlinkat, umask_asked, umask_told, unlinkat, user, user_name,
+    user_named, write_back,
 };
 #[cfg(windows)]
 pub use windows::{Birth, bytes_of, holes_of, link_target, open, os_string, path_of, source_of, tree_bytes};

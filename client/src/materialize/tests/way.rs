@@ -68,6 +68,18 @@ fn what_was_exchanged_meanwhile_gets_no_metadata_and_no_content() {
 }
 
 #[test]
+fn a_closed_file_is_not_taken_for_another_one_of_the_same_user() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    write(&target, "other", b"secret");
+    let made = target.create_file(&path("file"), 0o600).unwrap().id().unwrap();
+    fs::rename(place.at("file"), place.at("away")).unwrap();
+    fs::rename(place.at("other"), place.at("file")).unwrap();
+    let opened = target.reopen_file(&path("file"), made).map(drop);
+    assert!(matches!(opened, Err(WriteError::Exchanged { .. })), "{opened:?}");
+}
+
+#[test]
 fn a_file_in_the_place_of_a_link_pipe_or_device_gets_none_of_its_metadata() {
     let place = Playground::new();
     let target = place.target(TargetOptions::default());

@@ -57,6 +57,17 @@ pub(crate) fn is_of_kernel(_: &Path) -> bool {
     false
 }
 
+/// Whether the file system may give a file another inode number once nobody has it open: it keeps none itself.
+pub(crate) fn renumbers_files(file: impl AsFd) -> bool {
+    let Ok(stat) = rustix::fs::fstatfs(file) else { return false };
+    let letters = stat.f_fstypename.iter().map(|letter| letter.to_ne_bytes()[0]);
+    let name: Vec<u8> = letters.take_while(|&letter| letter != 0).collect();
+    RENUMBERING.iter().any(|kind| name.starts_with(kind))
+}
+
+/// How the names of such file systems begin: FAT, exFAT, SMB, WebDAV and what programs serve.
+const RENUMBERING: [&[u8]; 7] = [b"msdos", b"exfat", b"smbfs", b"webdav", b"fuse", b"macfuse", b"osxfuse"];
+
 /// Whether the directory is a mount point: what is above it lies on another device, or is the same directory.
 pub(crate) fn is_mount_point(directory: impl AsFd) -> io::Result<bool> {
     let (here, above) = (fstat(&directory)?, statat(&directory, c"..", AtFlags::empty())?);

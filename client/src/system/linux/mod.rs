@@ -87,6 +87,15 @@ const OF_KERNEL: [u32; 17] = [
     0x6e73_6673,
 ];
 
+/// Whether the file system may give a file another inode number once nobody has it open: it keeps none itself.
+pub(crate) fn renumbers_files(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|stat| RENUMBERING.contains(&(stat.f_type as u32)))
+}
+
+/// Magic numbers of FUSE, FAT, exFAT, SMB (three of them), 9p and the shared folders of VirtualBox (linux/magic.h).
+const RENUMBERING: [u32; 8] =
+    [0x6573_5546, 0x4d44, 0x2011_bab0, 0xff53_4d42, 0xfe53_4d42, 0x517b, 0x0102_1997, 0x786f_4256];
+
 /// Whether nobody may change an entry, root neither: it is immutable or grows only.
 pub(crate) fn is_locked(directory: impl AsFd, name: &CStr) -> bool {
     let locks = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;

@@ -174,6 +174,11 @@ pub(crate) fn is_of_kernel(_: &Path) -> bool {
     false
 }
 
+/// Whether the file system may give a file another number once nobody has it open: FAT and some servers do.
+pub(crate) fn renumbers_files(_: impl AsFd) -> bool {
+    true
+}
+
 /// A volume mounted in a folder is a reparse point, and those are never entered.
 pub(crate) fn is_mount_point(_: impl AsFd) -> io::Result<bool> {
     Ok(false)
