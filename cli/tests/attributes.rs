@@ -1,4 +1,4 @@
-//! Extended attributes that a backup could not read.
+//! Extended attributes that a backup could not read or keep.
 
 use std::fs;
 use std::process::Command;
@@ -35,6 +35,23 @@ fn attributes_that_could_not_be_read_are_missed_by_every_backup_until_they_can()
     fs::remove_file(&file).unwrap();
     fs::write(&file, "1").unwrap();
     saves().ok();
+}
+
+#[test]
+fn a_file_with_more_attributes_than_a_tree_holds_is_saved_without_them_and_named() {
+    needs_root("mount a file system");
+    let machine = Machine::new();
+    let disk = machine.path("disk");
+    fs::create_dir(&disk).unwrap();
+    Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(&disk).ran().ok();
+    let _mounted = Volume::at(disk.clone());
+    fs::write(disk.join("file"), "text").unwrap();
+    (0..50).for_each(|at| set_xattr(&disk.join("file"), &format!("user.{at}"), &[7; 60_000]));
+    for _ in 0..2 {
+        let ran = machine.run(&["backup", "--json", disk.to_str().unwrap()]).exits(3);
+        assert!(number(&ran, "errors") == 1 && ran.err.contains("its attributes are left out"), "{ran}");
+        assert_eq!(machine.ok(&["dump", &format!("latest:{}", disk.join("file").display())]), "text");
+    }
 }
 
 #[test]

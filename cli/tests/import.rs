@@ -144,6 +144,12 @@ impl Written {
         self.add(tar::EntryType::Link, name, target, "")
     }
 
+    /// Says more of the next member, in its extended header.
+    fn more(mut self, key: &str, value: &[u8]) -> Self {
+        self.0.append_pax_extensions([(key, value)]).unwrap();
+        self
+    }
+
     fn bytes(self) -> Vec<u8> {
         self.0.into_inner().unwrap()
     }
@@ -285,6 +291,17 @@ fn what_lies_behind_the_end_mark_and_members_that_cannot_be_kept_are_told() {
     assert!(ran.err.contains(&format!("at byte {}", next.len())), "{ran}");
     assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (1, 1));
     imports(&machine, &[next, vec![0; 10_000]].concat(), &["--label", "zeros"]).ok();
+}
+
+#[test]
+fn a_member_with_too_many_attributes_is_saved_without_them_and_what_is_left_out_counts_as_no_file() {
+    let (machine, much) = (Machine::new(), vec![b'x'; 3 << 20]);
+    let archive = Written::new().more("SCHILY.xattr.user.much", &much).file("file", "text");
+    let archive = archive.more("uname", &much).file("lost", "text").file("other", "text").bytes();
+    let ran = imports(&machine, &archive, &[]).exits(3);
+    assert!(ran.err.contains("its attributes are left out") && ran.err.contains("/lost"), "{ran}");
+    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (2, 2));
+    assert_eq!(machine.ok(&["dump", "latest:/file"]), "text");
 }
 
 #[test]

@@ -226,7 +226,8 @@ impl<'a> Copier<'a> {
         let (target, client, is_tamed) = (self.target, self.client, self.is_tamed(snapshot));
         let readers = self.source.backend().readers(self.how.threads);
         let from = self.reading(snapshot.domain);
-        let original = Original { from, root: snapshot.root, excludes, is_tamed, copies, readers };
+        let (root, most_named) = (snapshot.root, usize::MAX);
+        let original = Original { from, root, excludes, is_tamed, copies, readers, most_named };
         backup(target, client, &mut Source::Snapshot(original), options, progress, interrupted)
     }
 }

@@ -67,6 +67,7 @@ impl<'a> Importer<'a> {
             is_tamed: false,
             copies,
             readers: self.how.threads,
+            most_named: NAMED,
         };
         let options = Options {
             label: self.label.clone(),
@@ -94,6 +95,8 @@ impl<'a> Importer<'a> {
     }
 }
 
+/// How many lost entries of a snapshot are named: those that the walk names, and as many whose content is lost.
+const NAMED: usize = 2_000;
 /// What restic tells of entries.
 const SEEN: [MetadataSeen; 4] =
     [MetadataSeen::OWNERS, MetadataSeen::MODES, MetadataSeen::XATTRS, MetadataSeen::HARDLINKS];

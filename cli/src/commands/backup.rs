@@ -270,6 +270,10 @@ pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
             }
         }
     }
+    if outcome.unnamed > 0 {
+        let (more, named) = (outcome.unnamed, outcome.troubles.len());
+        context.report.warn(&format!("{more} more entries are lost or incomplete, after the first {named}"));
+    }
 }
 
 pub(super) fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {

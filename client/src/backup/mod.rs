@@ -121,6 +121,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// Entries that were not saved, or not completely.
     pub troubles: Vec<Trouble>,
+    /// The number of further ones, if the source has too many to name them all.
+    pub unnamed: u64,
     /// Paths of the source of which only directories were saved, and something could not be read.
     pub unsaved: Vec<PathBuf>,
     /// The party that accepted the snapshot; none if the backup did not wait for the receipt.
@@ -142,16 +144,23 @@ pub struct Outcome {
 impl Outcome {
     /// Number of entries that could not be saved.
     pub fn errors(&self) -> u64 {
-        self.count(TroubleKind::Unreadable)
+        self.summary.errors
     }
 
     /// Number of files that changed each time they were read. They are saved as they were read last.
     pub fn changing(&self) -> u64 {
-        self.count(TroubleKind::Changing)
+        self.troubles.iter().filter(|trouble| trouble.kind == TroubleKind::Changing).count() as u64
     }
 
-    fn count(&self, kind: TroubleKind) -> u64 {
-        self.troubles.iter().filter(|trouble| trouble.kind == kind).count() as u64
+    /// Counts a trouble, and names it unless `most` are named already.
+    fn add_trouble(&mut self, trouble: Trouble, most: usize) {
+        if trouble.kind == TroubleKind::Unreadable {
+            self.summary.errors += 1;
+        }
+        match self.troubles.len() < most {
+            true => self.troubles.push(trouble),
+            false => self.unnamed += 1,
+        }
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Original<'a> {
     pub copies: Vec<EarlierCopy>,
     /// Threads that read.
     pub readers: usize,
+    /// How many entries that are lost are named; the others are counted.
+    pub most_named: usize,
 }
 
 /// A snapshot or checkpoint in the target that is a copy, and the snapshot that it was copied from.

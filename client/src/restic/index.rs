@@ -87,6 +87,12 @@ impl Index {
         self.places(id).next().map(|blob| blob.plain)
     }
 
+    /// Whether its places do not agree on its length. Then only its content tells it.
+    pub(super) fn is_disputed(&self, id: ChunkId) -> bool {
+        let first = self.length(id);
+        self.places(id).any(|blob| Some(blob.plain) != first)
+    }
+
     pub(super) fn pack(&self, blob: &Blob) -> String {
         let name = BlobId(self.packs[blob.pack as usize]).to_string();
         format!("data/{}/{name}", &name[..2])
@@ -121,3 +127,39 @@ impl<'de> Deserialize<'de> for BlobId {
 const OVERHEAD: u32 = super::key::OVERHEAD as u32;
 /// Blobs that are held: with chunks of 1 MiB, 32 TiB.
 const MOST_BLOBS: usize = 1 << 25;
+
+#[cfg(test)]
+mod tests {
+    use copal_store::memory::MemoryStore;
+    use serde_json::json;
+
+    use crate::restic::*;
+
+    #[test]
+    fn a_false_place_of_a_blob_does_not_hide_a_good_one() {
+        let (content, key, store) = (b"content", MasterKey::zero(), Arc::new(MemoryStore::new()));
+        let hash = |text: &[u8]| BlobId(Sha256::digest(text).into());
+        let (id, mtime) = (hash(content), "2020-01-01T00:00:00Z");
+        let file = json!({"name": "a", "type": "file", "mtime": mtime, "content": [id.to_string()]});
+        let tree = json!({"nodes": [file]}).to_string();
+        let root = hash(tree.as_bytes());
+        let [first, second] = [&content[..], tree.as_bytes()].map(|text| key.seal(text));
+        let (absent, pack) = ("00".repeat(32), "ab".repeat(32));
+        let blobs = json!([
+            {"id": id.to_string(), "offset": 0, "length": first.len()},
+            {"id": root.to_string(), "offset": first.len(), "length": second.len()},
+        ]);
+        let listed = json!({"packs": [
+            {"id": absent, "blobs": [{"id": id.to_string(), "offset": 0, "length": 100}]},
+            {"id": pack, "blobs": blobs},
+        ]});
+        wait(store.create(&name(&format!("data/ab/{pack}")), [first, second].concat().into())).unwrap();
+        let mut index = Index::default();
+        assert!(index.add(listed.to_string().as_bytes()));
+        index.finish();
+        let restic = Restic { store, key, id: BlobId([1; 32]), index, recent: Mutex::default(), problems: Vec::new() };
+        let entry = restic.entries(root.chunk()).next().unwrap().unwrap();
+        let piece = Piece { id: id.chunk(), length: content.len() as u32 };
+        assert_eq!((entry.size, entry.content), (content.len() as u64, Content::Chunks(vec![piece])));
+    }
+}

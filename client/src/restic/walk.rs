@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
-use copal_format::tree::{Entry, EntryKind, Owner};
+use copal_format::tree::{Content, Entry, EntryKind, Owner};
 use serde_json::value::RawValue;
 
 use super::counted::Counted;
 use super::node::Node;
-use super::{Restic, brief};
+use super::{DATA_MAX, Restic, brief};
 use crate::backup::Entries;
 use crate::reader::{ReadError, TreeError};
 
@@ -110,6 +110,21 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Corrects the lengths of blobs that the index has at several places with different lengths: reads the blob. If
+    /// no place has its content, the file is lost whatever its length.
+    fn settle(&self, entry: &mut Entry) -> Result<(), TreeError> {
+        let Content::Chunks(pieces) = &mut entry.content else { return Ok(()) };
+        for piece in pieces.iter_mut().filter(|piece| self.restic.index.is_disputed(piece.id)) {
+            match self.restic.blob(&piece.id, DATA_MAX) {
+                Ok(bytes) => piece.length = bytes.len() as u32,
+                Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
+                Err(_) => {}
+            }
+        }
+        entry.size = pieces.iter().map(|piece| u64::from(piece.length)).sum();
+        Ok(())
+    }
+
     /// Counts something that is lost, and names it unless many were named: a tree may have millions of malformed nodes.
     fn lose(&mut self, (path, why): Lost) {
         self.lost += 1;
@@ -185,7 +200,8 @@ impl Entries for Walk<'_> {
             self.read += 1;
             match self.entry(self.levels.len() - 1, text) {
                 Ok(None) => {}
-                Ok(Some((entry, tree))) => {
+                Ok(Some((mut entry, tree))) => {
+                    self.settle(&mut entry)?;
                     if let Some(tree) = tree {
                         self.enter(entry.path.clone(), &tree)?;
                     } else if entry.kind() == EntryKind::Directory {

@@ -182,8 +182,9 @@ async fn note(
         let is_presigned = gateway.settings.presigner.is_some();
         memory.uploads.note(Asker { client: id, domain, now, root, is_presigned, has_come }, &packs, is_known, judge)
     };
-    let allow =
-        |shared: Taken| counted(allowed, (id, now), &written, &to_write, |written| allow(shared.and(written))).map(drop);
+    let allow = |shared: Taken| {
+        counted(allowed, (id, now), &written, &to_write, |written| allow(shared.and(written))).map(drop)
+    };
     match listed {
         Some(listed) => counted(shares_of(gateway), (id, now), &listed, &to_share, allow).map(drop),
         None => allow(Taken::default()),

@@ -91,7 +91,8 @@ impl Allowed {
                 (before.client, before.length) = (client, before.length.max(length));
             }
         }
-        let upload = |(name, length): (&str, u64)| Upload { client, name: name.to_owned(), length, time: now, has_come: false };
+        let upload =
+            |(name, length): (&str, u64)| Upload { client, name: name.to_owned(), length, time: now, has_come: false };
         allowed.extend(new.into_iter().map(upload));
         Ok(())
     }

@@ -17,6 +17,7 @@ use super::super::{BackupError, SkipKind, Trouble, TroubleKind};
 use super::Assembly;
 use super::stream::Taken;
 use crate::archive::{Archive, Member, MemberKind};
+use crate::progress::Fate;
 use crate::scan::source_of;
 use crate::system::path_of;
 
@@ -148,11 +149,8 @@ impl Assembly<'_, '_> {
             if entry.kind() != EntryKind::Directory {
                 blocked = Some(entry.path.clone());
             }
-            if entry.kind() == EntryKind::File {
-                self.outcome.summary.new += 1;
-            }
             self.attempt.progress.now_in_tree(&entry.path);
-            self.add(entry)?;
+            self.add(&entry, Fate::New)?;
             self.act()?;
             self.claim_if_due()?;
         }

@@ -1,6 +1,5 @@
 //! Copied: takes the entries of another snapshot. Only the references to their content change.
 
-use copal_format::tree::EntryKind;
 use crossbeam_channel::Receiver;
 
 use super::super::content::Tools;
@@ -9,6 +8,7 @@ use super::super::outbox::{Copied, Fate};
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::Assembly;
 use super::tree::Received;
+use crate::progress;
 use crate::scan::source_of;
 
 impl Assembly<'_, '_> {
@@ -62,14 +62,12 @@ impl Assembly<'_, '_> {
         if let Some(identity) = identity {
             self.copied.insert(identity, entry.content.clone());
         }
-        if entry.kind() == EntryKind::File {
-            let summary = &mut self.outcome.summary;
-            *match is_new {
-                None => &mut summary.unmodified,
-                Some(true) => &mut summary.new,
-                Some(false) => &mut summary.changed,
-            } += 1;
-        }
-        self.add(*entry)
+        let fate = match is_new {
+            None => progress::Fate::Unchanged,
+            Some(true) => progress::Fate::New,
+            Some(false) => progress::Fate::Changed,
+        };
+        self.add(&entry, fate)?;
+        Ok(())
     }
 }

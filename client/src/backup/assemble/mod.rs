@@ -5,6 +5,7 @@ mod archive;
 mod begun;
 mod claim;
 mod copied;
+mod stored;
 mod stream;
 mod tree;
 mod unseen;
@@ -17,7 +18,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
-use copal_engine::backup::session::{Session, SessionError, SessionStart};
+use copal_engine::backup::session::{Session, SessionStart};
 use copal_format::chunk::{ChunkSizes, Chunker};
 use copal_format::id::{ChunkId, PackId};
 use copal_format::index::Index;
@@ -29,7 +30,7 @@ use copal_format::repository::Descriptor;
 use copal_format::seal::SessionCipher;
 use copal_format::snapshot::Counts;
 use copal_format::time::Time;
-use copal_format::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
+use copal_format::tree::{Content, Extras, Piece};
 use copal_jobs::view::View;
 
 use super::audit::damaged_segments;
@@ -40,13 +41,13 @@ use super::kept::KeptWriter;
 use super::manifest::ManifestChain;
 use super::output::Output;
 use super::parent::{Compared, Parent};
-use super::{BackupError, Carryover, Options, Outcome, Source, Trouble, TroubleKind};
+use super::{BackupError, Carryover, Options, Outcome, Source};
 use crate::changed::Walked;
 use crate::clock::now;
 use crate::entropy::secret;
 use crate::progress::Progress;
 use crate::repository::{Access, LocalClient};
-use crate::scan::{AsPath, source_of};
+use crate::scan::AsPath;
 use begun::Clock;
 
 /// One attempt at a snapshot, based on one state of the repository.
@@ -84,6 +85,10 @@ impl Attempt<'_> {
         let as_path = match source {
             Source::Tree { scan, .. } => scan.as_path().clone(),
             _ => AsPath::default(),
+        };
+        let most_named = match source {
+            Source::Snapshot(original) => original.most_named,
+            _ => usize::MAX,
         };
         let inline_max = p.inline_max as usize;
         let interrupted = self.interrupted;
@@ -145,6 +150,7 @@ impl Attempt<'_> {
                 copied: HashMap::new(),
                 open: None,
                 outcome,
+                most_named,
                 bare: bare.collect(),
                 base: None,
                 started: now(),
@@ -202,6 +208,8 @@ struct Assembly<'a, 'c> {
     /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
+    /// How many troubles are named; the others are counted.
+    most_named: usize,
     /// Paths of the source of which only directories were met so far.
     bare: Vec<TreePath>,
     /// In a narrowed backup, the counts of the parent snapshot without the entries that were looked at.
@@ -258,41 +266,6 @@ impl Assembly<'_, '_> {
         Ok(self.session.content_of(file, |id| known.has(id))?)
     }
 
-    fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
-        if !self.store(&entry)? {
-            return Ok(());
-        }
-        self.clock.saw(&entry.path, entry.ctime, (self.started, self.as_path.moves(&entry.path)));
-        if !self.bare.is_empty() && entry.kind() != EntryKind::Directory {
-            self.bare.retain(|path| !entry.path.is_within(path));
-        }
-        let counts = &mut self.outcome.counts;
-        match entry.kind() {
-            EntryKind::File => {
-                counts.files += 1;
-                counts.bytes = counts.bytes.saturating_add(entry.size);
-                self.attempt.progress.file_done();
-            }
-            EntryKind::Directory => counts.directories += 1,
-            _ => counts.others += 1,
-        }
-        self.keep_pages();
-        Ok(())
-    }
-
-    /// Adds an entry to the tree; false if the tree cannot hold it.
-    fn store(&mut self, entry: &Entry) -> Result<bool, BackupError> {
-        let known = Known::new(&self.index, self.carried);
-        match self.session.add_entry(entry, |id| known.has(id)) {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                let trouble = refused(error)?;
-                self.trouble(trouble);
-                Ok(false)
-            }
-        }
-    }
-
     /// Adds the pages that the session has made to the kept tree.
     fn keep_pages(&mut self) {
         let pages = self.session.take_kept();
@@ -314,14 +287,6 @@ impl Assembly<'_, '_> {
             self.kept = None;
             self.outcome.not_kept = Some(error);
         }
-    }
-
-    fn trouble(&mut self, trouble: Trouble) {
-        if trouble.kind == TroubleKind::Unreadable {
-            self.outcome.summary.errors += 1;
-            self.attempt.progress.add_error();
-        }
-        self.outcome.troubles.push(trouble);
     }
 
     /// Performs the session's actions, and returns sealed blocks to it.
@@ -365,31 +330,5 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Turns the tree's refusal of one entry into a trouble, so that only this entry is lost and the backup goes on.
-fn refused(error: SessionError) -> Result<Trouble, SessionError> {
-    let (path, why) = match error {
-        SessionError::Tree(BuildError::Entry { path, source }) => (path, source.to_string()),
-        SessionError::Tree(BuildError::Large { path }) => (path, "it has more metadata than a tree can hold".into()),
-        error => return Err(error),
-    };
-    Ok(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why })
-}
-
 /// Bytes that may be read ahead.
 const READ_AHEAD: u64 = 32 << 20;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use copal_format::tree::BadEntry;
-
-    #[test]
-    fn an_entry_that_no_tree_holds_is_named_and_ends_nothing() {
-        let path = TreePath::new("home/odd").unwrap();
-        let named = |error: BuildError| refused(error.into()).unwrap();
-        let odd = named(BuildError::Entry { path: path.clone(), source: BadEntry::Xattrs });
-        assert_eq!((odd.path.to_str(), odd.kind), (Some("/home/odd"), TroubleKind::Unreadable));
-        assert!(named(BuildError::Large { path }).why.contains("metadata"));
-        assert!(refused(BuildError::TooHigh.into()).is_err());
-    }
-}

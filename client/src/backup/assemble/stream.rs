@@ -9,6 +9,7 @@ use copal_format::tree::{Content, Extras};
 use super::super::BackupError;
 use super::super::content::Tools;
 use super::Assembly;
+use crate::progress::Fate;
 use crate::stat::EntryStat;
 
 impl Assembly<'_, '_> {
@@ -30,9 +31,8 @@ impl Assembly<'_, '_> {
             rdev: (0, 0),
             blocks: 0,
         };
-        self.outcome.summary.new += 1;
         if let Some(entry) = self.recorder.entry(path, &stat, content.into(), Extras::default()) {
-            self.add(entry)?;
+            self.add(&entry, Fate::New)?;
         }
         Ok(size)
     }

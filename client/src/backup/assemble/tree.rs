@@ -5,7 +5,7 @@ use std::thread;
 
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::path::TreePath;
-use copal_format::tree::{Content, Entry, EntryKind};
+use copal_format::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::compare::Comparison;
@@ -122,9 +122,6 @@ impl Assembly<'_, '_> {
     }
 
     fn take_same(&mut self, mut entry: Entry, file: FileId) -> Result<(), BackupError> {
-        if entry.kind() == EntryKind::File {
-            self.outcome.summary.unmodified += 1;
-        }
         self.attempt.progress.now_in_tree(&entry.path);
         self.attempt.progress.add_done(entry.size);
         if let Some(group) = entry.extras.hardlink {
@@ -133,8 +130,7 @@ impl Assembly<'_, '_> {
             self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
         }
         self.keep_content(&entry.content);
-        self.attempt.progress.tell(&entry, Fate::Unchanged);
-        self.add(entry)
+        self.add_and_tell(&entry, Fate::Unchanged)
     }
 
     fn take_job(
@@ -184,16 +180,14 @@ impl Assembly<'_, '_> {
             Some(old) if (&old.content, old.size) == (&entry.content, entry.size) => Fate::Metadata,
             Some(_) => Fate::Changed,
         };
-        if entry.kind() == EntryKind::File {
-            let summary = &mut self.outcome.summary;
-            *match fate {
-                Fate::New => &mut summary.new,
-                Fate::Unchanged | Fate::Link => &mut summary.unmodified,
-                Fate::Changed | Fate::Metadata => &mut summary.changed,
-            } += 1;
+        self.add_and_tell(&entry, fate)
+    }
+
+    fn add_and_tell(&mut self, entry: &Entry, fate: Fate) -> Result<(), BackupError> {
+        if self.add(entry, fate)? {
+            self.attempt.progress.tell(entry, fate);
         }
-        self.attempt.progress.tell(&entry, fate);
-        self.add(entry)
+        Ok(())
     }
 
     /// Takes the parts of a content until its job ends. The content itself is then what [`Self::content_of`] says.
@@ -261,12 +255,8 @@ impl Assembly<'_, '_> {
         };
         let stat = EntryStat { size, ..stat.clone() };
         if let Some(entry) = self.recorder.entry(path, &stat, content, extras) {
-            if entry.kind() == EntryKind::File {
-                self.outcome.summary.unmodified += 1;
-            }
             let is_unchanged = old.is_some_and(|old| *old == entry);
-            self.attempt.progress.tell(&entry, if is_unchanged { Fate::Unchanged } else { Fate::Link });
-            self.add(entry)?;
+            self.add_and_tell(&entry, if is_unchanged { Fate::Unchanged } else { Fate::Link })?;
         }
         Ok(())
     }
