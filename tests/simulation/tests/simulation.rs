@@ -99,5 +99,5 @@ const LAST_FOUND: [(Mistake, u64); 4] = [
     (Mistake::FloorNotAwaited, 491),
     (Mistake::BaseUnchecked, 377),
     (Mistake::UnprovenMoved, 389),
-    (Mistake::RebaseBlind, 190),
+    (Mistake::RebaseBlind, 224),
 ];
