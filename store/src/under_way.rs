@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What continues a listing, by its prefix and the last name that was returned.
+/// Keeps what a store needs to give the next page of a listing. A listing is found again by its prefix and by the last
+/// name of the page before.
 #[derive(Debug)]
 pub(crate) struct UnderWay<T> {
     noted: Mutex<VecDeque<Noted<T>>>,

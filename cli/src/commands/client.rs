@@ -248,7 +248,7 @@ fn last_good(
         None => match LastAccepted::find(store, view, client)? {
             LastAccepted::Known { number, hash: Some(hash), .. } => return Ok((number, hash)),
             LastAccepted::Known { number, hash: None, .. } => number,
-            // Where it is unknown there is no snapshot that the revocation could harm.
+            // If the last one cannot be told, the client has no snapshots: the revocation takes none away.
             LastAccepted::Never | LastAccepted::Unknown => 0,
         },
     };

@@ -53,7 +53,7 @@ pub(crate) fn rows(owner: &Machine) -> Vec<Value> {
     owner.json(&["client", "list"]).as_array().unwrap().clone()
 }
 
-/// What it says of the client of this name.
+/// The row of `client list` about the client of this name.
 pub(crate) fn row(owner: &Machine, name: &str) -> Value {
     rows(owner).into_iter().find(|row| row["name"] == name).unwrap()
 }

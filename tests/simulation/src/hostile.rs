@@ -112,8 +112,8 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// What a thief with the passphrase signs: a policy without floor and hold, or first one that has them and no grace
-    /// period.
+    /// The policy that a thief with the passphrase signs. It has neither floor nor hold, or it keeps both and has no grace
+    /// period, so that a later one may end them sooner.
     async fn weaker_policy(&mut self, view: &View) -> Result<Operation, JobError> {
         let in_force = policy::current(&self.job, view).await?;
         Ok(match in_force.filter(|_| self.random.chance(500)) {

@@ -252,7 +252,7 @@ async fn cut(answer: Response<Incoming>, most: usize) -> io::Result<Response<Pas
     }
     let begun = stream::once(async move { Ok::<_, io::Error>(Frame::data(whole.slice(..most))) });
     let broken = stream::once(async {
-        // What came before is sent meanwhile.
+        // The server sends the first bytes while this waits; an error at once would take them along.
         tokio::task::yield_now().await;
         Err::<Frame<Bytes>, _>(io::Error::other("cut as the script says"))
     });
